@@ -1,0 +1,46 @@
+# bash completion for proctally(1)                          -*- shell-script -*-
+# SPDX-License-Identifier: MIT
+
+_proctally()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local words=
+
+	COMPREPLY=()
+	case $prev in
+	--rules)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		compopt -o filenames 2>/dev/null
+		return
+		;;
+	--proc | --sys)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		compopt -o filenames 2>/dev/null
+		return
+		;;
+	--format)
+		mapfile -t COMPREPLY < <(compgen -W putval -- "$cur")
+		return
+		;;
+	--interval | --count)
+		return
+		;;
+	esac
+
+	if ((COMP_CWORD == 1)); then
+		words='check dump bench --help --version'
+	else
+		case ${COMP_WORDS[1]} in
+		check)
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			compopt -o filenames 2>/dev/null
+			return
+			;;
+		dump) words='--rules --proc --sys --interval --count --format' ;;
+		bench) words='--count --interval --rules --proc --sys' ;;
+		esac
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+
+complete -F _proctally proctally

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `proctally bench`: what a tick costs on this host, beside a bare loop that
+ * makes the same system calls on the same processes and does nothing else.
+ */
+#pragma once
+
+#include "monitor.h"
+
+struct bench_options {
+	struct monitor_options monitor; /* rules_path NULL: one group of all */
+	unsigned count;			/* ticks that are measured */
+	double pause_s; /* between them, so that something runs */
+};
+
+/* Prints lines of "name value"; an exit status. */
+int bench_run(const struct bench_options *o);

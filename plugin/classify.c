@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "classify.h"
+#include "cgroup.h"
+
+#include <fcntl.h>
+
+enum {
+	TEXT_SIZE = 16 * 1024, /* a cgroup file, an exe path, one argument */
+};
+
+static void fetch(struct subject *s, enum subject_source source);
+
+int classifier_open(struct classifier *c, struct procfs *fs)
+{
+	*c = (struct classifier){.fs = fs, .lane_root_fd = -1};
+	/* The users of the host whose /proc this is: beside it. */
+	c->users = users_new(fs->root_fd, "../etc/passwd");
+	c->lane = lane_open("proctally-mm");
+	c->cgroup_text = malloc(TEXT_SIZE);
+	c->exe_text = malloc(TEXT_SIZE);
+	c->argv0_text = malloc(TEXT_SIZE);
+	c->lane_root_fd = fcntl(fs->root_fd, F_DUPFD_CLOEXEC, 0);
+	if (c->users && c->lane && c->cgroup_text && c->exe_text &&
+	    c->argv0_text && c->lane_root_fd >= 0)
+		return 0;
+	classifier_close(c);
+	return -ENOMEM;
+}
+
+void classifier_close(struct classifier *c)
+{
+	/* A stuck worker may still use the root: then it stays open. */
+	if (lane_close(c->lane))
+		base_closep(&c->lane_root_fd);
+	users_free(c->users);
+	free(c->cgroup_text);
+	free(c->exe_text);
+	free(c->argv0_text);
+	*c = (struct classifier){.lane_root_fd = -1};
+}
+
+void classifier_refresh(struct classifier *c)
+{
+	if (c->rules->sources & SUBJECT_BIT(SUBJECT_OWNER))
+		users_refresh(c->users);
+}
+
+void answer_free(struct answer *a)
+{
+	if (!a)
+		return;
+	free(a->text);
+	free(a);
+}
+
+static struct answer *answer_of(struct lane_job *job)
+{
+	return (struct answer *)((char *)job - offsetof(struct answer, job));
+}
+
+static void answer_release(struct lane_job *job)
+{
+	answer_free(answer_of(job));
+}
+
+/* In the worker: reads into a buffer that grows as far as it has to. */
+static void answer_run(struct lane_job *job)
+{
+	struct answer *a = answer_of(job);
+	size_t size = MIN(a->max, (size_t)4096);
+
+	for (;;) {
+		char *text = realloc(a->text, size + 1);
+
+		if (!text) {
+			a->result = -ENOMEM;
+			return;
+		}
+		a->text = text;
+		a->result = procfs_read_cmdline(a->root_fd, a->pid, a->live_tid,
+						a->text, size, &a->n);
+		if (a->result || a->n < size || size >= a->max)
+			return;
+		size = MIN(size * 4, a->max);
+	}
+}
+
+struct answer *classifier_take(struct classifier *c)
+{
+	struct lane_job *job = lane_take(c->lane);
+
+	return job ? answer_of(job) : NULL;
+}
+
+static int ask_cmdline(struct classifier *c, struct proc *p)
+{
+	struct answer *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->job =
+	    (struct lane_job){.run = answer_run, .release = answer_release};
+	a->root_fd = c->lane_root_fd;
+	a->pid = p->at.pid;
+	a->live_tid = p->at.live_tid;
+	a->start = p->start;
+	a->max = c->rules->limits.cmdline;
+	r = lane_submit(c->lane, &a->job);
+	if (r < 0)
+		answer_free(a);
+	else
+		p->flags |= PROC_AWAITS;
+	return r;
+}
+
+static void mark(struct subject *s, enum subject_source source, bool have)
+{
+	if (have)
+		s->have |= SUBJECT_BIT(source);
+	else
+		s->absent |= SUBJECT_BIT(source);
+}
+
+static void fetch_owner(struct classifier *c, struct subject *s)
+{
+	int r = procfs_owner(c->fs, &c->proc->at, &s->uid, &s->gid);
+
+	if (r == 0) {
+		s->user =
+		    users_name(c->users, s->uid, c->user, sizeof(c->user));
+		c->proc->uid = s->uid;
+	}
+	mark(s, SUBJECT_OWNER, r == 0);
+}
+
+static void fetch_cgroup(struct classifier *c, struct subject *s)
+{
+	struct cgroup_names names;
+	struct str text;
+	int r = procfs_read(c->fs, &c->proc->at, PROCFS_CGROUP, &text);
+
+	if (r == 0) {
+		c->proc->cgroup_hash = (uint32_t)hash_bytes(text);
+		text.n = MIN(text.n, (size_t)TEXT_SIZE);
+		memcpy(c->cgroup_text, text.s, text.n);
+		text.s = c->cgroup_text;
+		r = cgroup_parse(text, &names);
+	}
+	if (r == 0) {
+		s->cgroup = names.path;
+		s->unit = names.unit;
+		s->slice = names.slice;
+		s->container = names.container;
+	}
+	c->n_unreadable_cgroup += r == PROC_DENIED;
+	mark(s, SUBJECT_CGROUP, r == 0);
+}
+
+static void fetch_exe(struct classifier *c, struct subject *s)
+{
+	struct str text;
+	int r = procfs_exe(c->fs, &c->proc->at, &text);
+
+	if (r == 0) {
+		text.n = MIN(text.n, (size_t)TEXT_SIZE);
+		memcpy(c->exe_text, text.s, text.n);
+		s->exe_path = (struct str){c->exe_text, text.n};
+	}
+	c->n_unreadable_exe += r == PROC_DENIED;
+	mark(s, SUBJECT_EXE, r == 0);
+}
+
+static void fetch_cmdline(struct classifier *c, struct subject *s)
+{
+	struct proc *p = c->proc;
+
+	/* Kernel threads and zombies have none: an empty one, not unknown. */
+	if (p->flags & PROC_KERNEL || p->state == 'Z' || p->state == 'X') {
+		s->cmdline = s->argv0 = s->exe = STR("");
+		s->have |= SUBJECT_BIT(SUBJECT_CMDLINE);
+	} else if (!(p->flags & PROC_IS_STALLED) &&
+		   (p->flags & PROC_AWAITS || ask_cmdline(c, p) == 0)) {
+		s->pending |= SUBJECT_BIT(SUBJECT_CMDLINE);
+	} else {
+		s->absent |= SUBJECT_BIT(SUBJECT_CMDLINE);
+	}
+}
+
+static void fetch(struct subject *s, enum subject_source source)
+{
+	struct classifier *c = s->arg;
+
+	switch (source) {
+	case SUBJECT_STAT: /* is there from the beginning */
+	case SUBJECT_N:
+		break;
+	case SUBJECT_OWNER:
+		fetch_owner(c, s);
+		break;
+	case SUBJECT_CGROUP:
+		fetch_cgroup(c, s);
+		break;
+	case SUBJECT_EXE:
+		fetch_exe(c, s);
+		break;
+	case SUBJECT_CMDLINE:
+		fetch_cmdline(c, s);
+		break;
+	}
+}
+
+static void take_answer(struct classifier *c, struct answer *a)
+{
+	struct subject *s = &c->subject;
+
+	if (a->result == 0) {
+		subject_set_cmdline(s, a->text, a->n, c->argv0_text, TEXT_SIZE);
+		s->have |= SUBJECT_BIT(SUBJECT_CMDLINE);
+		return;
+	}
+	c->n_unreadable_cmdline += a->result == PROC_DENIED;
+	s->absent |= SUBJECT_BIT(SUBJECT_CMDLINE);
+}
+
+/* Seconds since the epoch at which a process started. */
+static uint64_t start_time(const struct classifier *c, const struct proc *p)
+{
+	uint64_t hz = (uint64_t)c->fs->scale.ticks_per_second;
+
+	return (c->now.real_ns - c->now.boot_ns) / NSEC_PER_SEC + p->start / hz;
+}
+
+void classify(struct classifier *c, struct proc *p, struct answer *answer,
+	      struct placing *ret)
+{
+	struct rule_verdict v;
+	const struct name *name;
+	struct subject *s = &c->subject;
+
+	*s = (struct subject){
+	    .fetch = fetch,
+	    .arg = c,
+	    .have = SUBJECT_BIT(SUBJECT_STAT),
+	    .pid = p->at.pid,
+	    .start_time = start_time(c, p),
+	    .comm = str_of(p->comm),
+	    .kernel = p->flags & PROC_KERNEL,
+	};
+	c->proc = p;
+	if (answer)
+		take_answer(c, answer);
+	ruleset_match(c->rules, s, &v);
+
+	*ret = (struct placing){.rule = v.rule, .pending = v.pending};
+	ret->dropped = v.action == ACTION_DROP;
+	name = v.action == ACTION_GROUP ? v.rule->name : c->rules->other;
+	ret->collect =
+	    v.action == ACTION_GROUP ? v.rule->collect : c->rules->collect;
+	if (!name)
+		ret->dropped = true;
+	if (ret->dropped)
+		return;
+	name_expand(name, s, &v, &ret->name);
+	if (s->pending & name_sources(name))
+		ret->pending = true;
+}

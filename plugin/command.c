@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line: which call, with which options. It knows the calls by
+ * name and nothing of what they do.
+ */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "base.h"
+#include "bench.h"
+#include "check.h"
+#include "dump.h"
+
+#define DEFAULT_RULES "/etc/proctally.yaml"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+/* What all calls may be told; each uses what concerns it. */
+struct options {
+	const char *rules, *proc_path, *sys_path, *format;
+	double interval_s;   /* 0: not given */
+	unsigned long count; /* 0: not given */
+};
+
+struct call {
+	const char *name;
+	const char *letters; /* of the options that it knows */
+	const char *arguments;
+	const char *help;
+	int (*run)(const struct options *o, char **args, int n_args);
+};
+
+static struct monitor_options monitor_options(const struct options *o)
+{
+	return (struct monitor_options){
+	    .rules_path = o->rules ? o->rules : DEFAULT_RULES,
+	    .proc_path = o->proc_path ? o->proc_path : "/proc",
+	    .sys_path = o->sys_path ? o->sys_path : "/sys",
+	};
+}
+
+static int run_check(_unused_ const struct options *o, char **args, int n_args)
+{
+	if (n_args == 0) {
+		fprintf(stderr, "proctally check: which file?\n");
+		return EXIT_USAGE;
+	}
+	return check_run(args, n_args);
+}
+
+static int run_dump(const struct options *o, _unused_ char **args, int n_args)
+{
+	const char *env = getenv("COLLECTD_INTERVAL");
+	struct dump_options d = {
+	    .monitor = monitor_options(o),
+	    .format = o->format,
+	    .interval_s = o->interval_s,
+	    .count = o->count,
+	};
+
+	if (d.interval_s <= 0 && env)
+		d.interval_s = strtod(env, NULL);
+	if (!(d.interval_s > 0))
+		d.interval_s = 10;
+	if (n_args) {
+		fprintf(stderr, "proctally dump: takes no arguments\n");
+		return EXIT_USAGE;
+	}
+	if (o->format && !dump_knows_format(o->format)) {
+		fprintf(stderr, "proctally dump: unknown format \"%s\"\n",
+			o->format);
+		return EXIT_USAGE;
+	}
+	return dump_run(&d);
+}
+
+static int run_bench(const struct options *o, _unused_ char **args, int n_args)
+{
+	struct bench_options b = {
+	    .monitor = monitor_options(o),
+	    .count = o->count ? (unsigned)MIN(o->count, 1000ul) : 20,
+	    .pause_s = o->interval_s > 0 ? o->interval_s : 0.2,
+	};
+
+	if (n_args) {
+		fprintf(stderr, "proctally bench: takes no arguments\n");
+		return EXIT_USAGE;
+	}
+	b.monitor.rules_path = o->rules;
+	return bench_run(&b);
+}
+
+static const struct call calls[] = {
+    {"check", "", "FILE...", "say what is wrong with rule files", run_check},
+    {"dump", "rpsicf", "",
+     "print what the plugin would hand to collectd, every interval", run_dump},
+    {"bench", "rpsic", "",
+     "measure the cost of a tick beside a bare loop of the same reads",
+     run_bench},
+};
+
+static const struct option long_options[] = {
+    {"rules", required_argument, NULL, 'r'},
+    {"proc", required_argument, NULL, 'p'},
+    {"sys", required_argument, NULL, 's'},
+    {"interval", required_argument, NULL, 'i'},
+    {"count", required_argument, NULL, 'c'},
+    {"format", required_argument, NULL, 'f'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char *const option_help[][2] = {
+    {"--rules FILE", "the rule file (" DEFAULT_RULES ")"},
+    {"--proc ROOT", "where procfs is mounted (/proc)"},
+    {"--sys ROOT", "where sysfs is mounted (/sys)"},
+    {"--interval S", "seconds between ticks (10; bench: 0.2)"},
+    {"--count N", "ticks (for ever; bench: 20)"},
+    {"--format NAME", "putval"},
+    {"--help", "this text"},
+    {"--version", "the version"},
+};
+
+static void print_help(FILE *to)
+{
+	fprintf(to, "Usage: proctally CALL [OPTION]... [ARGUMENT]...\n"
+		    "What every process uses, by groups of your own.\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		fprintf(to, "  %-6s %-8s %s\n", calls[i].name,
+			calls[i].arguments, calls[i].help);
+	fprintf(to, "\n");
+	for (size_t i = 0; i < ARRAY_SIZE(option_help); i++)
+		fprintf(to, "  %-15s %s\n", option_help[i][0],
+			option_help[i][1]);
+	fprintf(to, "\nSee proctally(1), and proctally(5) for rule files.\n");
+}
+
+static const struct call *find_call(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_SIZE(calls); i++)
+		if (strcmp(calls[i].name, name) == 0)
+			return &calls[i];
+	return NULL;
+}
+
+static bool parse_seconds(const char *text, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (*end || end == text || !(v >= 0.01) || v > 86400)
+		return false;
+	*ret = v;
+	return true;
+}
+
+static bool parse_count(const char *text, unsigned long *ret)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (*end || *text < '1' || *text > '9' || v > 1000000000)
+		return false;
+	*ret = v;
+	return true;
+}
+
+/* Returns false if the value does not fit; getopt has said what else is. */
+static bool take_option(struct options *o, int letter, const char *value)
+{
+	switch (letter) {
+	case 'r':
+		o->rules = value;
+		return true;
+	case 'p':
+		o->proc_path = value;
+		return true;
+	case 's':
+		o->sys_path = value;
+		return true;
+	case 'f':
+		o->format = value;
+		return true;
+	case 'i':
+		return parse_seconds(value, &o->interval_s);
+	case 'c':
+		return parse_count(value, &o->count);
+	default:
+		return false;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	const struct call *call;
+	char given[16];
+	size_t n_given = 0;
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "hV", long_options, NULL)) !=
+	       -1) {
+		if (letter == 'h') {
+			print_help(stdout);
+			return 0;
+		}
+		if (letter == 'V') {
+			printf("proctally %s\n", PROCTALLY_VERSION);
+			return 0;
+		}
+		if (letter == '?')
+			return EXIT_USAGE;
+		if (n_given < sizeof(given))
+			given[n_given++] = (char)letter;
+		if (!take_option(&o, letter, optarg)) {
+			fprintf(stderr, "proctally: not a usable value: %s\n",
+				optarg);
+			return EXIT_USAGE;
+		}
+	}
+	call = find_call(argv[optind]);
+	if (!call) {
+		if (argv[optind])
+			fprintf(stderr, "proctally: unknown call \"%s\"\n",
+				argv[optind]);
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	for (size_t i = 0; i < n_given; i++) {
+		if (strchr(call->letters, given[i]))
+			continue;
+		fprintf(stderr,
+			"proctally %s: does not take one of these options: "
+			"see proctally --help\n",
+			call->name);
+		return EXIT_USAGE;
+	}
+	return call->run(&o, argv + optind + 1, argc - optind - 1);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "group.h"
+
+#include <search.h>
+
+void groups_init(struct groups *gs)
+{
+	*gs = (struct groups){0};
+	memset(gs->state_row, METRIC_N, sizeof(gs->state_row));
+	for (unsigned row = 0; row < METRIC_N; row++) {
+		const struct metric *m = &metrics[row];
+
+		if (m->fold == FOLD_STATE)
+			for (const char *s = m->key; *s; s++)
+				gs->state_row[(unsigned char)*s & 127] =
+				    (uint8_t)row;
+		else if (m->fold == FOLD_SUM)
+			gs->summed |= METRIC_BIT(row);
+		else if (m->fold == FOLD_WORST)
+			gs->worst |= METRIC_BIT(row);
+	}
+}
+
+static void free_nothing(_unused_ void *p)
+{
+}
+
+void groups_done(struct groups *gs)
+{
+	tdestroy(gs->by_name, free_nothing);
+	for (size_t i = 0; i < gs->n_groups; i++)
+		free(gs->group[i]);
+	free(gs->group);
+	*gs = (struct groups){0};
+}
+
+/* The name stands at the beginning of a group, so it is its own key. */
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+struct group *groups_find(struct groups *gs, const char *name)
+{
+	void *node = tfind(name, &gs->by_name, compare_names);
+
+	return node ? *(struct group **)node : NULL;
+}
+
+struct group *groups_get(struct groups *gs, const char *name,
+			 collect_mask collect)
+{
+	struct group *g = groups_find(gs, name);
+
+	_Static_assert(offsetof(struct group, name) == 0, "name is the key");
+	if (g) {
+		g->collect |= collect;
+		g->wanted = metric_wanted(g->collect);
+		return g;
+	}
+	if (array_reserve(&gs->group, &gs->cap, gs->n_groups + 1,
+			  sizeof(*gs->group)) < 0)
+		return NULL;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	strncpy(g->name, name, sizeof(g->name) - 1);
+	g->collect = collect;
+	g->wanted = metric_wanted(collect);
+	/* stat can always be read, so that these counts are 0, not unknown. */
+	g->have = metric_rows(SOURCE_STAT) & metric_counters();
+	if (!tsearch(g, &gs->by_name, compare_names)) {
+		free(g);
+		return NULL;
+	}
+	gs->group[gs->n_groups++] = g;
+	return g;
+}
+
+void groups_expire(struct groups *gs, uint64_t now_ns, uint64_t timeout_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < gs->n_groups; i++) {
+		struct group *g = gs->group[i];
+
+		if (g->is_static || !g->idle_since_ns ||
+		    now_ns - g->idle_since_ns < timeout_ns) {
+			gs->group[n++] = g;
+			continue;
+		}
+		tdelete(g, &gs->by_name, compare_names);
+		free(g);
+	}
+	gs->n_groups = n;
+}
+
+void group_count_birth(struct group *g)
+{
+	for (unsigned row = METRIC_N_STORED; row < METRIC_N; row++)
+		if (metrics[row].fold == FOLD_BIRTHS)
+			g->total[row]++;
+}
+
+void groups_begin(struct groups *gs)
+{
+	for (size_t i = 0; i < gs->n_groups; i++) {
+		struct group *g = gs->group[i];
+
+		g->n_members = 0;
+		g->first_start = UINT64_MAX;
+		g->last_start = 0;
+		for (unsigned row = 0; row < METRIC_N; row++) {
+			if (metric_is_counter(&metrics[row]))
+				continue;
+			g->total[row] = 0;
+			g->have &= ~METRIC_BIT(row);
+		}
+	}
+}
+
+void groups_fold(struct groups *gs, struct group *g,
+		 const struct group_member *m)
+{
+	unsigned state_row = gs->state_row[(unsigned char)m->state & 127];
+
+	g->n_members++;
+	for (metric_mask rows = m->have & gs->summed; rows; rows &= rows - 1) {
+		unsigned row = (unsigned)__builtin_ctzll(rows);
+
+		g->total[row] += m->value[row];
+	}
+	for (metric_mask rows = m->have & gs->worst; rows; rows &= rows - 1) {
+		unsigned row = (unsigned)__builtin_ctzll(rows);
+
+		g->total[row] = MAX(g->total[row], m->value[row]);
+	}
+	g->have |= m->have & (gs->summed | gs->worst);
+	if (state_row < METRIC_N)
+		g->total[state_row]++;
+	g->first_start = MIN(g->first_start, m->start);
+	g->last_start = MAX(g->last_start, m->start);
+}
+
+void groups_end(struct groups *gs, uint64_t now_ns)
+{
+	for (size_t i = 0; i < gs->n_groups; i++) {
+		struct group *g = gs->group[i];
+
+		if (g->n_members)
+			g->idle_since_ns = 0;
+		else if (!g->idle_since_ns)
+			g->idle_since_ns = now_ns;
+	}
+}
+
+/* Age in seconds of a process that started so many ticks after boot. */
+static double age_of(uint64_t start, const struct metric_scale *scale,
+		     uint64_t boot_ns)
+{
+	double start_s = (double)start / (double)scale->ticks_per_second;
+	double age = (double)boot_ns / 1e9 - start_s;
+
+	return age > 0 ? age : 0;
+}
+
+/* The value of one row; false if no member could give it. */
+static bool row_value(const struct group *g, unsigned row,
+		      const struct metric_scale *scale, uint64_t boot_ns,
+		      struct value_out *out)
+{
+	const struct metric *m = &metrics[row];
+	unsigned i = out->n;
+
+	switch (m->fold) {
+	case FOLD_COUNTER:
+		out->u[i] = metric_scale_counter(m, scale, g->total[row]);
+		return g->have & METRIC_BIT(row);
+	case FOLD_BIRTHS:
+		out->u[i] = g->total[row];
+		return true;
+	case FOLD_SUM:
+	case FOLD_WORST:
+		out->d[i] = metric_scale_gauge(m, scale, g->total[row]);
+		/* The sum over no members is 0 only where members count. */
+		return (g->have & METRIC_BIT(row)) ||
+		       (m->collect == COLLECT_COUNT && !g->n_members);
+	case FOLD_MEMBERS:
+		out->d[i] = (double)g->n_members;
+		return true;
+	case FOLD_STATE:
+		out->d[i] = (double)g->total[row];
+		return true;
+	case FOLD_OLDEST:
+		out->d[i] = age_of(g->first_start, scale, boot_ns);
+		return g->n_members > 0;
+	case FOLD_NEWEST:
+		out->d[i] = age_of(g->last_start, scale, boot_ns);
+		return g->n_members > 0;
+	}
+	return false;
+}
+
+void groups_emit(const struct groups *gs, const struct metric_scale *scale,
+		 uint64_t boot_ns, value_fn *fn, void *arg)
+{
+	for (size_t i = 0; i < gs->n_groups; i++) {
+		const struct group *g = gs->group[i];
+		unsigned n;
+
+		for (unsigned row = 0; row < METRIC_N; row += n) {
+			const struct metric *m = &metrics[row];
+			struct value_out out = {
+			    .group = g->name,
+			    .type = m->type,
+			    .instance = m->instance,
+			    .derive = metric_is_counter(m),
+			};
+			bool whole = true;
+
+			n = metric_list_length(row);
+			if (!(g->collect & ((collect_mask)1 << m->collect)))
+				continue;
+			for (unsigned r = row; r < row + n && whole; r++) {
+				whole = row_value(g, r, scale, boot_ns, &out);
+				out.ds[out.n++] = metrics[r].ds;
+			}
+			if (whole)
+				fn(arg, &out);
+		}
+	}
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "proctab-internal.h"
+#include "subject.h"
+
+enum {
+	EVICT_STEPS = 32, /* entries tried for each room that is wanted */
+};
+
+/* Frees descriptors of processes that did not run in the last two ticks. */
+static void make_room(struct proctab *t)
+{
+	for (unsigned i = 0; i < EVICT_STEPS && t->n_procs; i++) {
+		struct proc *p = t->entry[t->hand++ % t->n_procs].proc;
+
+		if (!procfs_pid_is_kept(&p->at) || p->ran_tick + 1 >= t->tick)
+			continue;
+		procfs_pid_close(t->fs, &p->at);
+		return;
+	}
+}
+
+static void take_stat(struct proctab *t, struct proc *p,
+		      const struct proc_stat *st, struct growth *g)
+{
+	metric_mask rows = t->rows[SOURCE_STAT];
+	uint64_t now[METRIC_N_STORED];
+
+	for (metric_mask m = rows; m; m &= m - 1) {
+		unsigned row = (unsigned)__builtin_ctzll(m);
+
+		now[row] = st->field[metrics[row].field];
+	}
+	proc_take(t, p, rows, now, g);
+}
+
+/* A dead process has no memory; that is not the same as using 0 bytes. */
+static void take_no_memory(const struct proctab *t, struct proc *p)
+{
+	for (metric_mask m = t->rows[SOURCE_STAT]; m; m &= m - 1) {
+		unsigned row = (unsigned)__builtin_ctzll(m);
+
+		if (metrics[row].field == STAT_FIELD_RSS ||
+		    metrics[row].field == STAT_FIELD_VSIZE)
+			p->have &= ~METRIC_BIT(row);
+	}
+}
+
+/*
+ * The leader is a zombie and other threads run on: the process lives. CPU
+ * time and thread count in its stat go on; state and memory are a living
+ * thread's (do_task_stat(), fs/proc/array.c, Linux 6.18).
+ */
+static bool borrow_from_live_task(struct proctab *t, struct proc *p,
+				  struct proc_stat *st)
+{
+	struct proc_stat live;
+	struct str text;
+
+	for (unsigned attempt = 0; attempt < 2; attempt++) {
+		if (!p->at.live_tid &&
+		    procfs_find_live_task(t->fs, &p->at, &p->at.live_tid) != 0)
+			return false;
+		if (procfs_read_live_stat(t->fs, &p->at, &text) == 0 &&
+		    proctext_parse_stat(text, &live) == 0 &&
+		    live.state != 'Z' && live.state != 'X') {
+			st->state = live.state;
+			st->field[STAT_FIELD_VSIZE] =
+			    live.field[STAT_FIELD_VSIZE];
+			st->field[STAT_FIELD_RSS] = live.field[STAT_FIELD_RSS];
+			return true;
+		}
+		p->at.live_tid = 0;
+	}
+	return false;
+}
+
+/* Notes the name; true if it is another one than before. */
+static bool take_comm(struct proc *p, struct str comm, bool workqueue_worker)
+{
+	struct str stable = subject_stable_comm(comm, workqueue_worker);
+	size_t n = MIN(stable.n, (size_t)PROC_COMM_SIZE - 1);
+
+	if (strlen(p->comm) == n && memcmp(p->comm, stable.s, n) == 0)
+		return false;
+	memcpy(p->comm, stable.s, n);
+	p->comm[n] = '\0';
+	return true;
+}
+
+/* Has somebody moved it, or has it become somebody else? */
+static void watch_identity(struct proctab *t, struct proc *p)
+{
+	uint32_t uid, gid, hash;
+	struct str text;
+
+	if (t->opt.owner && procfs_owner(t->fs, &p->at, &uid, &gid) == 0) {
+		if (uid != p->uid)
+			p->flags |= PROC_RENAMED;
+		p->uid = uid;
+	}
+	if (t->opt.cgroup &&
+	    procfs_read(t->fs, &p->at, PROCFS_CGROUP, &text) == 0) {
+		hash = (uint32_t)hash_bytes(text);
+		if (hash != p->cgroup_hash)
+			p->flags |= PROC_RENAMED;
+		p->cgroup_hash = hash;
+	}
+}
+
+/* A kept descriptor answers for the process that it was opened for. */
+static int read_stat(struct proctab *t, struct proc_entry *e, struct str *text)
+{
+	struct proc *p = e->proc;
+	bool was_kept = procfs_pid_is_kept(&p->at);
+	int r;
+
+	if (p->at.keep && !was_kept && !keptfd_has_room(&t->fs->kept))
+		make_room(t);
+	r = procfs_enter(t->fs, &p->at);
+	if (r == 0)
+		r = procfs_read(t->fs, &p->at, PROCFS_STAT, text);
+	if (r != PROC_GONE || !was_kept)
+		return r;
+
+	/* The listing has this number all the same: another process has it. */
+	p->flags |= PROC_IS_GONE;
+	procfs_pid_close(t->fs, &p->at);
+	r = procfs_enter(t->fs, &p->at);
+	return r ? r : procfs_read(t->fs, &p->at, PROCFS_STAT, text);
+}
+
+/* The number was reused: a new process begins in this place of the table. */
+static int replace(struct proctab *t, struct proc_entry *e)
+{
+	struct proc *p = proc_new(e->pid);
+
+	if (!p)
+		return -ENOMEM;
+	p->ran_tick = t->tick;
+	p->at = e->proc->at;
+	p->at.live_tid = 0;
+	procfs_pid_init(&e->proc->at, e->pid);
+	proc_free(t, e->proc);
+	e->proc = p;
+	return 0;
+}
+
+static void mark_gone(struct proctab *t, struct proc *p)
+{
+	p->flags |= PROC_IS_GONE;
+	t->n_gone++;
+}
+
+int proctab_look(struct proctab *t, struct proc_entry *e,
+		 struct growth *ret_growth)
+{
+	struct proc *p = e->proc;
+	struct proc_stat st;
+	struct str text;
+	int r;
+
+	ret_growth->rows = 0;
+	r = read_stat(t, e, &text);
+	if (r == PROC_GONE) {
+		mark_gone(t, p);
+		return PROC_GONE;
+	}
+	if (r == 0 && proctext_parse_stat(text, &st) < 0) {
+		t->counts.n_bad++;
+		r = PROC_ABSENT;
+	}
+	if (r) {
+		proctab_try_again(t, e, r);
+		return r < 0 ? r : PROC_ABSENT;
+	}
+	if (p->start && (p->start != st.field[STAT_FIELD_START] ||
+			 p->flags & PROC_IS_GONE)) {
+		r = replace(t, e);
+		if (r < 0)
+			return r;
+		p = e->proc;
+	}
+	if (!p->start) {
+		/* 0 would mean "not seen"; so early is only the first task. */
+		p->start = MAX(st.field[STAT_FIELD_START], UINT64_C(1));
+		if (t->tick > 1 && p->start >= t->first_tick_start)
+			p->flags |= PROC_BORN;
+	}
+	if (st.field[STAT_FIELD_FLAGS] & STAT_FLAG_KTHREAD)
+		p->flags |= PROC_KERNEL;
+	if (take_comm(p, st.comm,
+		      st.field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
+	    !(p->flags & PROC_NEW))
+		p->flags |= PROC_RENAMED;
+	p->cpu_ticks = st.field[14] + st.field[15];
+	if (p->flags & PROC_IS_STALLED && proc_clock(e) != p->stall_clock) {
+		p->flags &= ~(uint32_t)PROC_IS_STALLED;
+		p->flags |= PROC_RENAMED;
+	}
+	p->ppid = (pid_t)st.field[STAT_FIELD_PPID];
+	/* The text is not needed any more: the scratch buffer may go. */
+	if (st.state == 'Z' && st.field[STAT_FIELD_THREADS] > 1)
+		borrow_from_live_task(t, p, &st);
+	else
+		p->at.live_tid = 0;
+	p->state = st.state;
+	take_stat(t, p, &st, ret_growth);
+	if (proc_is_zombie(p))
+		take_no_memory(t, p);
+	if (!(p->flags & PROC_NEW))
+		watch_identity(t, p);
+	return 0;
+}
+
+int proctab_look_again(struct proctab *t, struct proc_entry *e)
+{
+	struct proc *p = e->proc;
+	struct proc_stat st;
+	struct str text;
+	int r;
+
+	if (p->at.dir_fd >= 0)
+		return 0;
+	r = procfs_enter(t->fs, &p->at);
+	if (r == 0)
+		r = procfs_read(t->fs, &p->at, PROCFS_STAT, &text);
+	if (r == 0 && proctext_parse_stat(text, &st) < 0)
+		r = PROC_ABSENT;
+	if (r == 0 && MAX(st.field[STAT_FIELD_START], UINT64_C(1)) != p->start)
+		r = PROC_GONE;
+	if (r == PROC_GONE)
+		mark_gone(t, p);
+	if (r)
+		procfs_pid_close(t->fs, &p->at);
+	return r;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiling and running patterns. Globs become regular expressions, so that
+ * there is one engine and one guard against runaway patterns.
+ *
+ * PCRE2's match limit alone is no such guard: it counts backtracking points,
+ * not the bytes that are scanned between them, and it counts anew at each
+ * place where a match may start. On 64 KiB of "a" the pattern
+ * "a[^ ]*[^c]*+[cd]" stays below any useful limit for more than 10 minutes.
+ * So each pattern is compiled with a callout before every item, and the
+ * callout adds up how far the match moved.
+ */
+#include "matcher.h"
+
+#include <inttypes.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+enum {
+	/* The work of one match, in about 2 ns: 5 to 10 ms in all. */
+	STEPS_MAX = 4000000,
+	STEPS_PER_ITEM = 8, /* beside one for each byte moved */
+
+	MATCH_LIMIT = 100000, /* "x.*y" takes one per byte */
+	DEPTH_LIMIT = 20000,
+	HEAP_LIMIT_KIB = 4096,
+	JIT_STACK_MIN = 32 * 1024,
+	JIT_STACK_MAX = 1024 * 1024,
+
+	QUOTE_MAX = 120, /* bytes of a pattern that a message repeats */
+};
+
+struct matcher_scratch {
+	pcre2_match_data *data;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack;
+	uint64_t steps;
+	size_t position;
+};
+
+struct prefix {
+	struct str text;
+	enum matcher_kind kind;
+	bool ignore_case;
+};
+
+static const struct prefix prefixes[] = {
+    {{"glob:", 5}, MATCHER_GLOB, false},   {{"re:", 3}, MATCHER_REGEX, false},
+    {{"exact:", 6}, MATCHER_EXACT, false}, {{"iglob:", 6}, MATCHER_GLOB, true},
+    {{"ire:", 4}, MATCHER_REGEX, true},
+};
+
+static struct prefix take_prefix(struct str *text, enum matcher_kind plain)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		if (!str_begins(*text, prefixes[i].text))
+			continue;
+		text->s += prefixes[i].text.n;
+		text->n -= prefixes[i].text.n;
+		return prefixes[i];
+	}
+	return (struct prefix){.kind = plain};
+}
+
+static void tell_pattern(struct diag *d, unsigned line, unsigned column,
+			 const char *what, struct str text, int code,
+			 size_t offset)
+{
+	PCRE2_UCHAR why[256];
+	int shown = (int)MIN(text.n, (size_t)QUOTE_MAX);
+
+	if (pcre2_get_error_message(code, why, sizeof(why)) < 0)
+		strcpy((char *)why, "unknown error");
+	diag_add(d, DIAG_ERROR, line, column, "%s \"%.*s%s\": %s at offset %zu",
+		 what, shown, text.s, (size_t)shown < text.n ? "..." : "",
+		 (const char *)why, offset);
+}
+
+/* Returns 0, -ENOMEM, or -EINVAL with what went wrong and where. */
+static int compile(struct matcher *m, struct str regex, bool ignore_case,
+		   int *ret_code, size_t *ret_offset)
+{
+	uint32_t options = PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY |
+			   PCRE2_NEVER_UTF | PCRE2_AUTO_CALLOUT;
+	uint32_t n_names = 0, name_size = 0;
+	int code;
+	PCRE2_SIZE offset;
+
+	if (ignore_case)
+		options |= PCRE2_CASELESS;
+	m->code = pcre2_compile((PCRE2_SPTR)regex.s, regex.n, options, &code,
+				&offset, NULL);
+	if (!m->code) {
+		if (code == PCRE2_ERROR_NOMEMORY ||
+		    code == PCRE2_ERROR_HEAP_FAILED)
+			return -ENOMEM;
+		*ret_code = code;
+		*ret_offset = offset;
+		return -EINVAL;
+	}
+	/* Without JIT, or with a pattern too big for it, it is only slower. */
+	(void)pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE);
+
+	pcre2_pattern_info(m->code, PCRE2_INFO_NAMETABLE, &m->names);
+	pcre2_pattern_info(m->code, PCRE2_INFO_NAMECOUNT, &n_names);
+	pcre2_pattern_info(m->code, PCRE2_INFO_NAMEENTRYSIZE, &name_size);
+	m->n_names = n_names;
+	m->name_size = name_size;
+	return 0;
+}
+
+static int compile_glob(struct matcher *m, struct str glob, bool ignore_case,
+			int *ret_code, size_t *ret_offset)
+{
+	PCRE2_UCHAR *regex = NULL;
+	PCRE2_SIZE n = 0;
+	int code, r;
+
+	code = pcre2_pattern_convert((PCRE2_SPTR)glob.s, glob.n,
+				     PCRE2_CONVERT_GLOB_NO_WILD_SEPARATOR |
+					 PCRE2_CONVERT_GLOB_NO_STARSTAR,
+				     &regex, &n, NULL);
+	if (code == PCRE2_ERROR_NOMEMORY)
+		return -ENOMEM;
+	if (code) {
+		*ret_code = code;
+		*ret_offset = n;
+		return -EINVAL;
+	}
+	r = compile(m, (struct str){(const char *)regex, n}, ignore_case,
+		    ret_code, ret_offset);
+	pcre2_converted_pattern_free(regex);
+	return r;
+}
+
+static bool parse_number(struct str text, uint32_t *ret)
+{
+	uint64_t v = 0;
+
+	if (text.n == 0)
+		return false;
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.s[i] < '0' || text.s[i] > '9')
+			return false;
+		v = v * 10 + (unsigned)(text.s[i] - '0');
+		if (v > UINT32_MAX)
+			return false;
+	}
+	*ret = (uint32_t)v;
+	return true;
+}
+
+int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
+		 struct str text, struct diag *d, unsigned line,
+		 unsigned column)
+{
+	struct prefix prefix;
+	int code = 0, r = 0;
+	size_t offset = 0;
+
+	*m = (struct matcher){.kind = plain};
+	if (plain == MATCHER_NUMBER) {
+		if (parse_number(text, &m->number))
+			return 0;
+		diag_add(d, DIAG_ERROR, line, column,
+			 "%s: \"%.*s\" is not a number from 0 to %" PRIu32, key,
+			 (int)MIN(text.n, (size_t)QUOTE_MAX), text.s,
+			 UINT32_MAX);
+		return -EINVAL;
+	}
+
+	prefix = take_prefix(&text, plain);
+	m->kind = prefix.kind;
+	m->has_slash = text.n && memchr(text.s, '/', text.n);
+	if (text.n == 0 && m->kind != MATCHER_REGEX) {
+		diag_add(d, DIAG_ERROR, line, column, "%s: empty pattern", key);
+		return -EINVAL;
+	}
+	if (text.n > MATCHER_PATTERN_MAX) {
+		diag_add(d, DIAG_ERROR, line, column,
+			 "%s: pattern of %zu bytes; at most %d are allowed",
+			 key, text.n, MATCHER_PATTERN_MAX);
+		return -EINVAL;
+	}
+
+	if (m->kind == MATCHER_EXACT) {
+		m->text = malloc(text.n);
+		if (!m->text)
+			return -ENOMEM;
+		memcpy(m->text, text.s, text.n);
+		m->text_len = text.n;
+		return 0;
+	}
+	if (m->kind == MATCHER_GLOB)
+		r = compile_glob(m, text, prefix.ignore_case, &code, &offset);
+	else
+		r = compile(m, text, prefix.ignore_case, &code, &offset);
+	if (r == -EINVAL)
+		tell_pattern(d, line, column,
+			     m->kind == MATCHER_GLOB ? "glob" : "regex", text,
+			     code, offset);
+	return r;
+}
+
+void matcher_done(struct matcher *m)
+{
+	free(m->text);
+	pcre2_code_free(m->code);
+	*m = (struct matcher){0};
+}
+
+unsigned matcher_n_groups(const struct matcher *m)
+{
+	uint32_t n = 0;
+
+	if (m->code)
+		pcre2_pattern_info(m->code, PCRE2_INFO_CAPTURECOUNT, &n);
+	return n;
+}
+
+static int count_steps(pcre2_callout_block *block, void *arg)
+{
+	struct matcher_scratch *sc = arg;
+	size_t now = block->current_position;
+
+	sc->steps += STEPS_PER_ITEM;
+	sc->steps +=
+	    now > sc->position ? now - sc->position : sc->position - now;
+	sc->position = now;
+	return sc->steps > STEPS_MAX ? PCRE2_ERROR_CALLOUT : 0;
+}
+
+struct matcher_scratch *matcher_scratch_new(unsigned n_groups)
+{
+	struct matcher_scratch *sc = calloc(1, sizeof(*sc));
+
+	if (!sc)
+		return NULL;
+	sc->data = pcre2_match_data_create(n_groups + 1, NULL);
+	sc->context = pcre2_match_context_create(NULL);
+	if (!sc->data || !sc->context) {
+		matcher_scratch_free(sc);
+		return NULL;
+	}
+	pcre2_set_match_limit(sc->context, MATCH_LIMIT);
+	pcre2_set_depth_limit(sc->context, DEPTH_LIMIT);
+	pcre2_set_heap_limit(sc->context, HEAP_LIMIT_KIB);
+	pcre2_set_callout(sc->context, count_steps, sc);
+
+	/* Without one (no JIT, no memory) the machine stack has to do. */
+	sc->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
+	if (sc->stack)
+		pcre2_jit_stack_assign(sc->context, NULL, sc->stack);
+	return sc;
+}
+
+void matcher_scratch_free(struct matcher_scratch *scratch)
+{
+	if (!scratch)
+		return;
+	pcre2_match_data_free(scratch->data);
+	pcre2_match_context_free(scratch->context);
+	pcre2_jit_stack_free(scratch->stack);
+	free(scratch);
+}
+
+enum matcher_result matcher_match(const struct matcher *m, struct str value,
+				  struct matcher_scratch *scratch)
+{
+	int n;
+
+	if (m->kind == MATCHER_EXACT)
+		return str_eq(value, (struct str){m->text, m->text_len})
+			   ? MATCHER_YES
+			   : MATCHER_NO;
+
+	scratch->steps = 0;
+	scratch->position = 0;
+	n = pcre2_match(m->code, (PCRE2_SPTR)(value.n ? value.s : ""), value.n,
+			0, 0, scratch->data, scratch->context);
+	if (n == PCRE2_ERROR_NOMATCH)
+		return MATCHER_NO;
+	return n > 0 ? MATCHER_YES : MATCHER_CUT;
+}
+
+/* An entry is the group's number, most significant byte first, and its name. */
+static const unsigned char *name_entry(const struct matcher *m, unsigned i)
+{
+	return m->names + (size_t)i * m->name_size;
+}
+
+struct str matcher_capture_name(const struct matcher *m, unsigned i)
+{
+	return str_of((const char *)name_entry(m, i) + 2);
+}
+
+struct str matcher_capture(const struct matcher *m, unsigned i,
+			   struct str value,
+			   const struct matcher_scratch *scratch)
+{
+	const unsigned char *entry = name_entry(m, i);
+	unsigned group = (unsigned)entry[0] << 8 | entry[1];
+	const PCRE2_SIZE *range = pcre2_get_ovector_pointer(scratch->data);
+
+	range += 2 * (size_t)group;
+	if (range[0] == PCRE2_UNSET)
+		return STR("");
+	return (struct str){value.s + range[0], range[1] - range[0]};
+}

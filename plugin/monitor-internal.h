@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the monitor share: monitor.c (one interval), place.c
+ * (processes into groups), reload.c (the rule file) and notice.c (what a
+ * person should know). Nobody else includes it.
+ */
+#pragma once
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "classify.h"
+#include "diag.h"
+#include "group.h"
+#include "monitor.h"
+#include "procfs.h"
+#include "proctab.h"
+#include "rulefile.h"
+#include "selfstat.h"
+
+enum {
+	EVENTS_MAX = 64,
+	STALLS_MAX = 16, /* told by one look at the lane */
+};
+
+/* What tells that a file is another one than before. */
+struct file_mark {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime;
+	bool there;
+};
+
+/* States that were told, so that each is told once. */
+struct told {
+	bool hidepid, kept_full, failed_reads, exe, groups;
+	uint32_t denied; /* bit per source */
+};
+
+struct stall {
+	pid_t pid;
+	uint64_t start;
+};
+
+struct monitor {
+	char *rules_path, *proc_path, *sys_path;
+	struct file_mark rules_mark;
+	bool rules_looked;     /* the mark is of some earlier look */
+	struct ruleset *rules; /* NULL until a file was good */
+	struct procfs fs;
+	struct proctab tab;
+	struct groups groups;
+	struct classifier classifier;
+	struct moment now;
+
+	/* Of one tick; indices of the process table's entries. */
+	uint32_t *fresh; /* whose group has to be found */
+	size_t n_fresh, fresh_cap;
+	uint32_t *waiting; /* for an answer of the lane */
+	size_t n_waiting, waiting_cap;
+	struct stall stall[STALLS_MAX];
+	size_t n_stalls;
+
+	struct selfstat self;
+	struct told told;
+	struct monitor_event event[EVENTS_MAX];
+	size_t first_event, n_events;
+	uint64_t n_events_lost;
+};
+
+/* Queues an event; beyond EVENTS_MAX it is lost and counted. */
+void monitor_tell(struct monitor *m, enum monitor_level level, const char *fmt,
+		  ...) _printf_(3, 4);
+
+/* Loads the rule file if it is another one than at the last look. */
+void monitor_reload(struct monitor *m);
+
+/* Finds groups for fresh processes and for those whose answers came. */
+void monitor_place(struct monitor *m);
+
+/* The name that a template gives without a process. */
+void monitor_static_name(const struct name *n, struct name_result *ret);
+
+/* Looks at a tick's figures and tells what is new. */
+void monitor_notice(struct monitor *m);
+
+/* Adds what a process grew by to its group. */
+static inline void monitor_count(struct group *g, const struct growth *growth)
+{
+	for (metric_mask rows = growth->rows; rows; rows &= rows - 1) {
+		unsigned row = (unsigned)__builtin_ctzll(rows);
+
+		group_count(g, row, growth->by[row]);
+	}
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "monitor-internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+	GROUP_IDLE_S = 600, /* then a group with a templated name is forgotten */
+};
+
+int monitor_open(const struct monitor_options *o, struct monitor **ret)
+{
+	struct procfs_options po = { .scale = o->scale };
+	struct monitor *m = calloc(1, sizeof(*m));
+	int r = -ENOMEM;
+
+	if (!m)
+		return -ENOMEM;
+	m->fs.root_fd = m->fs.vmstat_fd = m->fs.swaps_fd = -1;
+	m->classifier.lane_root_fd = -1;
+	groups_init(&m->groups);
+	m->rules_path = strdup(o->rules_path);
+	m->proc_path = strdup(o->proc_path ? o->proc_path : "/proc");
+	m->sys_path = strdup(o->sys_path ? o->sys_path : "/sys");
+	if (m->rules_path && m->proc_path && m->sys_path) {
+		po.root = m->proc_path;
+		r = procfs_open(&m->fs, &po);
+	}
+	if (r == 0) {
+		proctab_init(&m->tab, &m->fs);
+		r = classifier_open(&m->classifier, &m->fs);
+	}
+	if (r < 0) {
+		monitor_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+void monitor_free(struct monitor *m)
+{
+	if (!m)
+		return;
+	classifier_close(&m->classifier);
+	proctab_done(&m->tab);
+	procfs_close(&m->fs);
+	groups_done(&m->groups);
+	ruleset_free(m->rules);
+	free(m->fresh);
+	free(m->waiting);
+	free(m->rules_path);
+	free(m->proc_path);
+	free(m->sys_path);
+	free(m);
+}
+
+void monitor_tell(struct monitor *m, enum monitor_level level, const char *fmt,
+		  ...)
+{
+	struct monitor_event *e;
+	va_list ap;
+
+	if (m->n_events == EVENTS_MAX) {
+		m->n_events_lost++;
+		return;
+	}
+	e = &m->event[(m->first_event + m->n_events++) % EVENTS_MAX];
+	e->level = level;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+}
+
+bool monitor_take_event(struct monitor *m, struct monitor_event *ret)
+{
+	if (!m->n_events)
+		return false;
+	*ret = m->event[m->first_event];
+	m->first_event = (m->first_event + 1) % EVENTS_MAX;
+	m->n_events--;
+	return true;
+}
+
+void monitor_set_cost(struct monitor *m, const struct monitor_cost *cost)
+{
+	m->self.tick_wall_ns = cost->wall_ns;
+	m->self.tick_cpu_ns = cost->cpu_ns;
+}
+
+/* What did they use? Those that have no group yet are read no further. */
+static int sample(struct monitor *m)
+{
+	int r = array_reserve(&m->fresh, &m->fresh_cap, m->tab.n_due,
+			      sizeof(*m->fresh));
+
+	if (r < 0)
+		return r;
+	m->n_fresh = 0;
+	for (size_t i = 0; i < m->tab.n_due; i++) {
+		struct proc_entry *e = &m->tab.entry[m->tab.due[i]];
+		struct growth growth;
+
+		if (proctab_look(&m->tab, e, &growth) == 0) {
+			struct proc *p = e->proc;
+
+			if (p->flags & (PROC_NEW | PROC_RENAMED))
+				m->fresh[m->n_fresh++] = m->tab.due[i];
+			if (p->group) {
+				monitor_count(p->group, &growth);
+				proctab_sample(&m->tab, e, p->group->wanted,
+					       &growth);
+				monitor_count(p->group, &growth);
+			}
+		}
+		proctab_leave(&m->tab, e->proc);
+	}
+	return 0;
+}
+
+/* Counts the processes of which a source was refused. */
+static void count_denied(struct selfstat *self, const struct proc *p)
+{
+	self->unreadable_io += p->denied >> SOURCE_IO & 1;
+	self->unreadable_fds += p->denied >> SOURCE_FDS & 1;
+	self->unreadable_status += p->denied >> SOURCE_STATUS & 1;
+	self->unreadable_limits += p->denied >> SOURCE_LIMITS & 1;
+	self->unreadable_tasks += p->denied >> SOURCE_TASKS & 1;
+}
+
+/* What did each group use? */
+static void fold(struct monitor *m)
+{
+	struct selfstat *self = &m->self;
+
+	self->unreadable_stat = self->unreadable_io = self->unreadable_fds = 0;
+	self->unreadable_status = self->unreadable_limits = 0;
+	self->unreadable_tasks = self->stalled = 0;
+	groups_begin(&m->groups);
+	for (size_t i = 0; i < m->tab.n_procs; i++) {
+		const struct proc *p = m->tab.entry[i].proc;
+		struct group_member member = {
+			.value = p->value,
+			.have = p->have,
+			.state = p->state,
+			.start = p->start,
+		};
+
+		if (p->flags & PROC_IS_GONE)
+			continue;
+		if (p->group)
+			groups_fold(&m->groups, p->group, &member);
+		if (p->denied)
+			count_denied(self, p);
+		self->unreadable_stat += p->start == 0;
+		self->stalled += !!(p->flags & PROC_IS_STALLED);
+	}
+	groups_end(&m->groups, m->now.mono_ns);
+	groups_expire(&m->groups, m->now.mono_ns,
+		      GROUP_IDLE_S * NSEC_PER_SEC);
+}
+
+static void emit_self(struct monitor *m, value_fn *emit, void *arg)
+{
+	struct selfstat *self = &m->self;
+
+	self->processes = m->tab.n_procs - m->tab.n_gone;
+	self->groups = m->groups.n_groups;
+	self->kept_fds = m->fs.kept.n_kept;
+	self->reads = m->fs.counts.n_reads;
+	self->reads_saved = m->tab.counts.n_saved;
+	self->anomalies = m->tab.counts.n_anomalies;
+	self->parse_errors = m->tab.counts.n_bad;
+	self->failed_reads = m->tab.counts.n_failed;
+	self->unreadable_exe = m->classifier.n_unreadable_exe;
+	self->unreadable_cgroup = m->classifier.n_unreadable_cgroup;
+	self->unreadable_cmdline = m->classifier.n_unreadable_cmdline;
+	selfstat_emit(self, emit, arg);
+}
+
+/* Tell the caller. */
+static void emit_all(struct monitor *m, value_fn *emit, void *arg)
+{
+	groups_emit(&m->groups, &m->fs.scale, m->now.boot_ns, emit, arg);
+	emit_self(m, emit, arg);
+}
+
+int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
+		 void *arg)
+{
+	int r;
+
+	m->now = *now;
+	monitor_reload(m);
+	if (!m->rules) {
+		emit_self(m, emit, arg);
+		return 0;
+	}
+	r = proctab_list(&m->tab, now); /* which processes exist? */
+	if (r == 0)
+		r = proctab_gate(&m->tab, now); /* which of them ran? */
+	if (r == 0)
+		r = sample(m); /* what did they use? */
+	if (r < 0) {
+		emit_self(m, emit, arg);
+		return r;
+	}
+	monitor_place(m); /* which group is each in? */
+	fold(m);	  /* what did each group use? */
+	monitor_notice(m);
+	emit_all(m, emit, arg); /* tell the caller */
+	return 0;
+}
+
+void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret)
+{
+	*ret = (struct monitor_figures){
+		.n_processes = m->tab.n_procs,
+		.n_looked = m->tab.n_due,
+		.n_calls = m->fs.counts.n_calls,
+		.n_idle_calls =
+			m->fs.counts.n_listing + m->fs.counts.n_clocks,
+		.n_groups = m->groups.n_groups,
+		.gate = m->tab.opt.gate && m->fs.has_clocks,
+	};
+}

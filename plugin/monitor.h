@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One interval: list, gate, sample, classify, fold, emit. Owns everything
+ * below it. Time is a parameter and emitting is a callback: it knows neither
+ * collectd nor a terminal, and never logs. What a person should know is an
+ * event, and each state is told once.
+ *
+ * Invariant: monitor_tick() does not block for longer than MONITOR_WAIT_NS
+ * plus the work itself, whatever a process does.
+ */
+#pragma once
+
+#include "base.h"
+#include "group.h"
+#include "metric.h"
+
+struct monitor;
+
+#define MONITOR_WAIT_NS (100 * NSEC_PER_MSEC)
+
+struct monitor_options {
+	const char *rules_path;	   /* copied */
+	const char *proc_path;	   /* copied; NULL: /proc */
+	const char *sys_path;	   /* copied; NULL: /sys */
+	struct metric_scale scale; /* zeros: of this host */
+};
+
+enum monitor_level {
+	MONITOR_INFO,
+	MONITOR_WARNING,
+	MONITOR_ERROR,
+};
+
+struct monitor_event {
+	enum monitor_level level;
+	char text[480];
+};
+
+/* What the last tick cost, for `_self`; the caller measures it. */
+struct monitor_cost {
+	uint64_t wall_ns, cpu_ns;
+};
+
+/*
+ * Returns 0; or a negative errno if the proc root is unusable or memory is
+ * out. Rules that are missing or wrong are an event of the first tick.
+ */
+int monitor_open(const struct monitor_options *o, struct monitor **ret);
+
+/* Never waits for a stuck read. NULL is accepted. */
+void monitor_free(struct monitor *m);
+
+/*
+ * One interval. Returns 0, or a negative errno if the processes could not be
+ * listed; what could be told then was told.
+ */
+int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
+		 void *arg);
+
+/* The next event that nobody took yet; false if there is none. */
+bool monitor_take_event(struct monitor *m, struct monitor_event *ret);
+
+void monitor_set_cost(struct monitor *m, const struct monitor_cost *cost);
+
+/* Figures for the command's bench. */
+struct monitor_figures {
+	uint64_t n_processes;
+	uint64_t n_looked;     /* processes read in the last tick */
+	uint64_t n_calls;      /* system calls for processes so far */
+	uint64_t n_idle_calls; /* of them: listing and clocks */
+	uint64_t n_groups;
+	bool gate;
+};
+
+void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret);

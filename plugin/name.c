@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expanding templates, and clean names. A value is a view of somebody else's
+ * text all the way, and its bytes are cleaned, counted and hashed as they are
+ * put out, so that a name of any length is made without a buffer for the
+ * whole of it.
+ */
+#include "name-internal.h"
+
+#include <stdio.h>
+
+unsigned name_sources(const struct name *n)
+{
+	return n->sources;
+}
+
+bool name_is_static(const struct name *n)
+{
+	return !n->has_token;
+}
+
+bool name_is_per_process(const struct name *n)
+{
+	return n->has_pid;
+}
+
+/* A name in the making. */
+struct sink {
+	char text[NAME_MAX_LEN];
+	size_t n; /* bytes put in, whether they had room or not */
+	uint64_t hash, raw_hash;
+	bool cleaned;
+	bool other_than_dots;
+};
+
+static const struct sink sink_empty = {
+    .hash = HASH_NOTHING,
+    .raw_hash = HASH_NOTHING,
+};
+
+static bool is_clean(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+static void sink_put_clean(struct sink *sink, char c)
+{
+	sink->hash = hash_more(sink->hash, (struct str){&c, 1});
+	if (sink->n < sizeof(sink->text))
+		sink->text[sink->n] = c;
+	sink->n++;
+	sink->other_than_dots |= c != '.';
+}
+
+static void sink_put(struct sink *sink, struct str text, bool lower)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.s[i];
+
+		if (lower && c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		sink->raw_hash = hash_more(sink->raw_hash, (struct str){&c, 1});
+		if (!is_clean(c)) {
+			c = '_';
+			sink->cleaned = true;
+		}
+		if (c == '_' && sink->n == 0) {
+			sink_put_clean(sink, 'x');
+			sink->cleaned = true;
+		}
+		sink_put_clean(sink, c);
+	}
+}
+
+/* The same name with an x before its dots. */
+static void sink_mark_dots(struct sink *sink)
+{
+	size_t n = sink->n;
+
+	sink->hash = HASH_NOTHING;
+	sink->n = 0;
+	sink_put_clean(sink, 'x');
+	while (n-- > 0)
+		sink_put_clean(sink, '.');
+	sink->cleaned = true;
+}
+
+static void sink_finish(struct sink *sink, struct name_result *ret)
+{
+	size_t n;
+
+	if (sink->n == 0) {
+		sink_put(sink, STR("unknown"), false);
+		sink->raw_hash = HASH_NOTHING;
+		sink->cleaned = true;
+	}
+	if (!sink->other_than_dots)
+		sink_mark_dots(sink);
+
+	ret->cleaned = sink->cleaned;
+	ret->raw_hash = sink->raw_hash;
+	ret->cut = sink->n > NAME_MAX_LEN;
+	n = ret->cut ? (size_t)NAME_KEEP_LEN : sink->n;
+	memcpy(ret->text, sink->text, n);
+	ret->text[n] = '\0';
+	if (ret->cut)
+		snprintf(
+		    ret->text + n, sizeof(ret->text) - n, "~%08x",
+		    (unsigned)((sink->hash >> 32) ^ (sink->hash & UINT32_MAX)));
+}
+
+/* Digits of a number, at the end of buf. */
+static struct str decimal(uint64_t v, char buf[20])
+{
+	size_t i = 20;
+
+	do {
+		buf[--i] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	return (struct str){buf + i, 20 - i};
+}
+
+static struct str captured(const struct rule_verdict *v, struct str name)
+{
+	for (unsigned i = 0; v && i < v->n_captures; i++)
+		if (str_eq(v->capture[i].name, name))
+			return v->capture[i].value;
+	return STR("");
+}
+
+/* The subject's own text, or an empty one where its source is absent. */
+static struct str field(struct subject *s, enum subject_source source,
+			size_t offset)
+{
+	if (!subject_need(s, source))
+		return STR("");
+	return *(const struct str *)((const char *)s + offset);
+}
+
+static struct str token_value(const struct part *p, struct subject *s,
+			      const struct rule_verdict *v, char buf[20])
+{
+	const struct token *t = p->token;
+	struct str value;
+
+	switch (t->kind) {
+	case TOKEN_FIELD:
+		return field(s, (enum subject_source)__builtin_ctz(t->sources),
+			     t->field);
+	case TOKEN_EXE:
+		value = field(s, SUBJECT_CMDLINE, t->field);
+		return value.n ? value
+			       : field(s, SUBJECT_STAT,
+				       offsetof(struct subject, comm));
+	case TOKEN_UID:
+		if (!subject_need(s, SUBJECT_OWNER))
+			return STR("");
+		return decimal(s->uid, buf);
+	case TOKEN_PID:
+		return decimal((uint64_t)s->pid, buf);
+	case TOKEN_START_TIME:
+		return decimal(s->start_time, buf);
+	case TOKEN_MATCHES:
+		break;
+	}
+	return captured(v, p->capture);
+}
+
+static struct str filter_apply(const struct filter *f, struct str value,
+			       bool *lower)
+{
+	const char *slash;
+
+	switch (f->kind) {
+	case FILTER_BASE:
+		slash = value.n ? memrchr(value.s, '/', value.n) : NULL;
+		if (slash)
+			value = (struct str){
+			    slash + 1, value.n - (size_t)(slash + 1 - value.s)};
+		break;
+	case FILTER_LOWER:
+		*lower = true;
+		break;
+	case FILTER_TRUNC:
+		value.n = MIN(value.n, f->n);
+		break;
+	case FILTER_DEFAULT:
+		if (value.n > 0)
+			break;
+		value = f->text;
+		*lower = false;
+		break;
+	}
+	return value;
+}
+
+void name_expand(const struct name *n, struct subject *s,
+		 const struct rule_verdict *v, struct name_result *ret)
+{
+	struct sink sink = sink_empty;
+
+	for (size_t i = 0; i < n->n_parts; i++) {
+		const struct part *p = &n->part[i];
+		struct str value = p->literal;
+		bool lower = false;
+		char buf[20];
+
+		if (p->token)
+			value = token_value(p, s, v, buf);
+		for (size_t j = 0; j < p->n_filters; j++)
+			value = filter_apply(&p->filter[j], value, &lower);
+		sink_put(&sink, value, lower);
+	}
+	sink_finish(&sink, ret);
+}
+
+void name_clean(struct str text, struct name_result *ret)
+{
+	struct sink sink = sink_empty;
+
+	sink_put(&sink, text, false);
+	sink_finish(&sink, ret);
+}

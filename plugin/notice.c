@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "monitor-internal.h"
+
+/* Sources that need rights, and what of ours is missing without them. */
+static const struct {
+	enum metric_source source;
+	size_t count; /* offset in struct selfstat */
+	const char *what;
+} refusals[] = {
+	{ SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io" },
+	{ SOURCE_FDS, offsetof(struct selfstat, unreadable_fds), "fds" },
+	{ SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits),
+	  "fd_limit" },
+	{ SOURCE_STATUS, offsetof(struct selfstat, unreadable_status),
+	  "status" },
+	{ SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks), "ctx" },
+};
+
+static void notice_refusals(struct monitor *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		uint32_t bit = 1u << refusals[i].source;
+		uint64_t n = *(const uint64_t *)((const char *)&m->self +
+						 refusals[i].count);
+
+		if (n && !(m->told.denied & bit))
+			monitor_tell(m, MONITOR_WARNING,
+				     "%s unreadable for %zu of %zu processes: "
+				     "needs CAP_SYS_PTRACE and "
+				     "CAP_DAC_READ_SEARCH; there it has no "
+				     "value",
+				     refusals[i].what, (size_t)n,
+				     m->tab.n_procs);
+		if (n)
+			m->told.denied |= bit;
+		else
+			m->told.denied &= ~bit;
+	}
+	if (m->classifier.n_unreadable_exe && !m->told.exe) {
+		m->told.exe = true;
+		monitor_tell(m, MONITOR_WARNING,
+			     "the exe link of some processes is unreadable: "
+			     "rules on exe_path do not match them (needs "
+			     "CAP_SYS_PTRACE)");
+	}
+}
+
+/* With hidepid, foreign processes are not even listed. */
+static void notice_hidepid(struct monitor *m)
+{
+	bool hidden = m->fs.is_procfs &&
+		      (m->tab.n_procs == 0 || m->tab.entry[0].pid != 1);
+
+	if (hidden && !m->told.hidepid)
+		monitor_tell(m, MONITOR_WARNING,
+			     "%s does not show process 1: it is mounted with "
+			     "hidepid, and only some processes are seen; "
+			     "mount it with gid= of our group, or run with "
+			     "CAP_SYS_PTRACE",
+			     m->proc_path);
+	m->told.hidepid = hidden;
+}
+
+static void notice_regex(struct monitor *m)
+{
+	struct ruleset *rs = m->rules;
+
+	m->self.regex_limits += rs->n_regex_limit;
+	rs->n_regex_limit = 0;
+	for (size_t i = 0; i < rs->n_rules; i++) {
+		struct rule *rule = &rs->rule[i];
+
+		if (!rule->n_regex_limit || rule->told_regex_limit)
+			continue;
+		rule->told_regex_limit = true;
+		monitor_tell(m, MONITOR_WARNING,
+			     "%s:%u:%u: a pattern of this rule takes too many "
+			     "steps on some process; it was cut off and does "
+			     "not match there",
+			     m->rules_path, rule->line, rule->column);
+	}
+}
+
+static void notice_descriptors(struct monitor *m)
+{
+	if (m->fs.kept.full && !m->told.kept_full) {
+		m->told.kept_full = true;
+		monitor_tell(m, MONITOR_INFO,
+			     "all %u descriptors of the budget are kept open; "
+			     "further files are opened for each read",
+			     m->fs.kept.budget);
+	}
+	if (m->tab.counts.n_failed && !m->told.failed_reads) {
+		m->told.failed_reads = true;
+		monitor_tell(m, MONITOR_WARNING,
+			     "some reads failed for want of descriptors or "
+			     "memory; they are tried again");
+	}
+}
+
+void monitor_notice(struct monitor *m)
+{
+	notice_hidepid(m);
+	notice_refusals(m);
+	notice_regex(m);
+	notice_descriptors(m);
+}

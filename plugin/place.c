@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "monitor-internal.h"
+
+#define PATIENCE_NS (20 * NSEC_PER_MSEC) /* then a worker is replaced */
+#define STALL_NS NSEC_PER_SEC		 /* then a process counts as stuck */
+
+void monitor_static_name(const struct name *n, struct name_result *ret)
+{
+	struct subject nobody = { .absent = ~0u };
+
+	name_expand(n, &nobody, NULL, ret);
+}
+
+/* A name that is not there yet may be one too many. */
+static struct group *group_for(struct monitor *m, const struct placing *pl)
+{
+	const struct ruleset *rs = m->rules;
+	struct group *g = groups_find(&m->groups, pl->name.text);
+	struct name_result other;
+
+	if (!g && m->groups.n_groups >= rs->limits.groups && rs->other) {
+		m->self.groups_refused++;
+		if (!m->told.groups)
+			monitor_tell(m, MONITOR_WARNING,
+				     "more than limits.groups (%u) groups: "
+				     "\"%s\" and further ones are counted in "
+				     "\"other\"",
+				     rs->limits.groups, pl->name.text);
+		m->told.groups = true;
+		monitor_static_name(rs->other, &other);
+		return groups_get(&m->groups, other.text, rs->collect);
+	}
+	g = groups_get(&m->groups, pl->name.text, pl->collect);
+	if (!g)
+		return NULL;
+	if (g->raw_hash && g->raw_hash != pl->name.raw_hash && !g->told_merged) {
+		g->told_merged = true;
+		monitor_tell(m, MONITOR_WARNING,
+			     "several names become \"%s\" when they are made "
+			     "safe: they are one group",
+			     g->name);
+	}
+	g->raw_hash = pl->name.raw_hash;
+	return g;
+}
+
+/*
+ * A new member: what it used since it was born counts, if that was before
+ * our eyes; what it is seen to use from now on counts in any case.
+ */
+static void welcome(struct monitor *m, struct proc *p, struct group *g)
+{
+	metric_mask counters = p->have & m->tab.counters;
+
+	for (; counters; counters &= counters - 1) {
+		unsigned row = (unsigned)__builtin_ctzll(counters);
+
+		group_count(g, row,
+			    p->flags & PROC_BORN ? p->value[row] : 0);
+	}
+	if (p->flags & PROC_BORN)
+		group_count_birth(g);
+}
+
+static void move_to(struct monitor *m, struct proc_entry *e, struct group *g)
+{
+	struct proc *p = e->proc;
+	struct growth growth;
+
+	if (g && p->flags & PROC_NEW)
+		welcome(m, p, g);
+	/* Also within one group: other rules may collect more of it. */
+	if (g) {
+		proctab_sample(&m->tab, e, g->wanted, &growth);
+		monitor_count(g, &growth);
+	}
+	p->group = g;
+	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED | PROC_DROPPED);
+}
+
+enum when {
+	NOW_IF_SURE,  /* leave it if an answer may change it */
+	NOW_ANYHOW,   /* with what is known */
+};
+
+/* Returns false if the process waits for an answer. */
+static bool place_one(struct monitor *m, struct proc_entry *e,
+		      struct answer *answer, enum when when)
+{
+	struct proc *p = e->proc;
+	struct placing pl;
+
+	if (p->flags & PROC_IS_GONE || proctab_look_again(&m->tab, e) != 0)
+		return true;
+	classify(&m->classifier, p, answer, &pl);
+	if (pl.pending && when == NOW_IF_SURE) {
+		proctab_leave(&m->tab, p);
+		return false;
+	}
+	move_to(m, e, pl.dropped ? NULL : group_for(m, &pl));
+	if (pl.dropped)
+		p->flags |= PROC_DROPPED;
+	proctab_leave(&m->tab, p);
+	return true;
+}
+
+static void note_stall(void *arg, const struct lane_job *job)
+{
+	struct monitor *m = arg;
+	const struct answer *a = (const struct answer *)job;
+
+	_Static_assert(offsetof(struct answer, job) == 0, "same address");
+	if (m->n_stalls < STALLS_MAX)
+		m->stall[m->n_stalls++] =
+			(struct stall){ a->pid, a->start };
+}
+
+/* A process that keeps its reader waiting is not asked again until it ran. */
+static void watch_stalls(struct monitor *m)
+{
+	m->n_stalls = 0;
+	lane_watch(m->classifier.lane, STALL_NS, note_stall, m);
+	for (size_t i = 0; i < m->n_stalls; i++) {
+		struct proc_entry *e = proctab_find(
+			&m->tab, m->stall[i].pid, m->stall[i].start);
+
+		m->self.stalls++;
+		if (!e)
+			continue;
+		e->proc->flags |= PROC_IS_STALLED;
+		e->proc->stall_clock = proc_clock(e);
+		monitor_tell(m, MONITOR_WARNING,
+			     "process %d (%s) keeps whoever reads its command "
+			     "line waiting; it is grouped without, and its "
+			     "other values go on",
+			     (int)e->pid, e->proc->comm);
+	}
+}
+
+/* Uses the answers that the lane has ready. */
+static void take_answers(struct monitor *m)
+{
+	struct answer *a;
+
+	while ((a = classifier_take(&m->classifier))) {
+		struct proc_entry *e =
+			proctab_find(&m->tab, a->pid, a->start);
+
+		if (e) {
+			e->proc->flags &=
+				~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
+			place_one(m, e, a, NOW_ANYHOW);
+		}
+		answer_free(a);
+	}
+}
+
+void monitor_place(struct monitor *m)
+{
+	m->classifier.now = m->now;
+	classifier_refresh(&m->classifier);
+	watch_stalls(m);
+	take_answers(m);
+	if (array_reserve(&m->waiting, &m->waiting_cap, m->n_fresh,
+			  sizeof(*m->waiting)) < 0)
+		return;
+	m->n_waiting = 0;
+	for (size_t i = 0; i < m->n_fresh; i++) {
+		struct proc_entry *e = &m->tab.entry[m->fresh[i]];
+
+		if (!place_one(m, e, NULL, NOW_IF_SURE))
+			m->waiting[m->n_waiting++] = m->fresh[i];
+	}
+	if (!m->n_waiting)
+		return;
+	lane_wait(m->classifier.lane, MONITOR_WAIT_NS, PATIENCE_NS);
+	take_answers(m);
+	for (size_t i = 0; i < m->n_waiting; i++) {
+		struct proc_entry *e = &m->tab.entry[m->waiting[i]];
+
+		/* One that has a group stays there until more is known. */
+		if (e->proc->flags & PROC_AWAITS && e->proc->flags & PROC_NEW)
+			place_one(m, e, NULL, NOW_ANYHOW);
+	}
+}

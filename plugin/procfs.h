@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads /proc below one root directory, and nowhere else: the list of
+ * processes, the small files of a process, its CPU clock. Everything goes
+ * through one root descriptor, kept descriptors and one scratch buffer. It
+ * knows metric rows and text formats, but no process table, no group, no rule.
+ *
+ * Only files whose reading cannot block on the target are read here, but for
+ * procfs_read_cmdline(), which is for lane workers.
+ * Invariant: what a read returns lives in the scratch buffer until the next.
+ */
+#pragma once
+
+#include "base.h"
+#include "keptfd.h"
+#include "metric.h"
+#include "proctext.h"
+
+enum procfs_file {
+	PROCFS_STAT,
+	PROCFS_IO,
+	PROCFS_STATUS,
+	PROCFS_N_KEPT, /* the files above may be kept open */
+	PROCFS_CGROUP = PROCFS_N_KEPT,
+	PROCFS_LIMITS,
+	PROCFS_N_FILES,
+};
+
+/* The descriptors of one process; -1 where there is none. */
+struct procfs_pid {
+	pid_t pid;
+	pid_t live_tid; /* a living thread if the leader is dead; else 0 */
+	int dir_fd;
+	int fd[PROCFS_N_KEPT];
+	bool dir_kept;
+	bool keep; /* what is opened next may be kept */
+};
+
+struct procfs_counts {
+	uint64_t n_calls;   /* system calls made for processes */
+	uint64_t n_listing; /* those of them that list /proc */
+	uint64_t n_clocks;  /* those of them that read a clock */
+	uint64_t n_reads;   /* reads of a process's files */
+};
+
+struct procfs_options {
+	const char *root;	   /* "/proc" */
+	struct metric_scale scale; /* zeros: ask sysconf(3) */
+};
+
+struct procfs {
+	int root_fd;
+	bool is_procfs;	      /* by fstatfs(2) magic */
+	bool same_pids;	      /* PIDs there are those of our own namespace */
+	bool has_clocks;      /* procfs_clock() can be trusted */
+	bool no_seek;	      /* pread(2) on kept descriptors said ESPIPE */
+	bool fd_dir_has_size; /* Linux 6.2+: st_size of fd/ is their number */
+	struct metric_scale scale;
+	struct keptfd kept;
+	struct procfs_counts counts;
+	int vmstat_fd, swaps_fd;
+	char *buf; /* scratch, PROCFS_BUF_SIZE bytes and a NUL */
+	pid_t *pid_list;
+	size_t n_pids, pid_cap;
+	pid_t *task_list;
+	size_t n_tasks, task_cap;
+};
+
+enum {
+	PROCFS_BUF_SIZE = 64 * 1024,
+};
+
+/* Returns 0 or a negative errno: then /proc there is unusable. */
+int procfs_open(struct procfs *fs, const struct procfs_options *o);
+void procfs_close(struct procfs *fs);
+
+/*
+ * Lists the processes into pid_list in ascending order, using
+ * getdents64(2) and one buffer. Returns 0 or a negative errno.
+ */
+int procfs_list(struct procfs *fs);
+
+/*
+ * CPU time of all threads of a process, ended ones included, in ns: it moves
+ * if and only if the process ran. Source: clock_getcpuclockid(3) and
+ * kernel/time/posix-cpu-timers.c, Linux 6.18. Returns 0 or PROC_GONE.
+ */
+int procfs_clock(struct procfs *fs, pid_t pid, uint64_t *ret_ns);
+
+void procfs_pid_init(struct procfs_pid *p, pid_t pid);
+
+/* Closes everything; may be used again afterwards. */
+void procfs_pid_close(struct procfs *fs, struct procfs_pid *p);
+
+/* True if a descriptor of this process is kept. */
+bool procfs_pid_is_kept(const struct procfs_pid *p);
+
+/*
+ * Opens the directory so that all reads up to procfs_leave() are of one
+ * process even if its number is reused meanwhile. Returns 0, PROC_GONE,
+ * PROC_DENIED or a negative errno.
+ */
+int procfs_enter(struct procfs *fs, struct procfs_pid *p);
+void procfs_leave(struct procfs *fs, struct procfs_pid *p);
+
+/*
+ * Reads one small file whole, with one read(2) and no second one for its end.
+ * ret->s is terminated. Returns 0, PROC_GONE, PROC_DENIED or a negative
+ * errno (-EMFILE and the like say nothing about the process).
+ */
+int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
+		struct str *ret);
+
+/* Effective uid and gid. Outcomes as above, or PROC_ABSENT. */
+int procfs_owner(struct procfs *fs, struct procfs_pid *p, uint32_t *ret_uid,
+		 uint32_t *ret_gid);
+
+/* Number of open descriptors. Outcomes as for procfs_read(). */
+int procfs_count_fds(struct procfs *fs, struct procfs_pid *p, uint64_t *ret);
+
+/*
+ * Target of the exe link in the scratch buffer, " (deleted)" cut off if the
+ * file has no link left. PROC_GONE for a kernel thread.
+ */
+int procfs_exe(struct procfs *fs, struct procfs_pid *p, struct str *ret);
+
+/* Takes the status text of one thread; for procfs_each_task(). */
+typedef void procfs_task_fn(void *arg, pid_t tid, struct str status);
+
+/* Calls fn with the status text of every thread. Outcomes as above. */
+int procfs_each_task(struct procfs *fs, struct procfs_pid *p,
+		     procfs_task_fn *fn, void *arg);
+
+/* Some thread that is neither a zombie nor dead; PROC_ABSENT if none. */
+int procfs_find_live_task(struct procfs *fs, struct procfs_pid *p,
+			  pid_t *ret_tid);
+
+/* stat of thread live_tid instead of the process's own. */
+int procfs_read_live_stat(struct procfs *fs, struct procfs_pid *p,
+			  struct str *ret);
+
+/*
+ * A number that changes when the host reclaimed, swapped or collapsed
+ * memory: then RSS and swap of a process that did not run may have changed.
+ * Returns 0; PROC_ABSENT on kernels that do not tell.
+ */
+int procfs_reclaim_count(struct procfs *fs, uint64_t *ret);
+
+/* True unless /proc/swaps says that there is no swap device. */
+bool procfs_has_swap(struct procfs *fs);
+
+/*
+ * Raw bytes of cmdline, up to `size`. MAY BLOCK for as long as the target
+ * holds its mmap lock; needs no struct procfs and is thread safe. Outcomes
+ * as for procfs_read().
+ */
+int procfs_read_cmdline(int root_fd, pid_t pid, pid_t live_tid, char *buf,
+			size_t size, size_t *ret_n);

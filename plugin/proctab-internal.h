@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the process table share: proctab.c (who exists, who ran),
+ * look.c (stat and identity) and sample.c (the other files). Nobody else
+ * includes it.
+ */
+#pragma once
+
+#include "proctab.h"
+
+/* One process without a name yet; NULL if out of memory. */
+struct proc *proc_new(pid_t pid);
+
+/* Closes its descriptors, too. */
+void proc_free(struct proctab *t, struct proc *p);
+
+static inline bool proc_is_zombie(const struct proc *p)
+{
+	return p->state == 'Z' || p->state == 'X';
+}
+
+/*
+ * Takes raw values. A counter seen first counts whole if the process was
+ * born before our eyes, else it is a baseline. One that falls keeps its
+ * baseline until it has caught up: utime and stime are scaled against each
+ * other and may dip (cputime_adjust(), kernel/sched/cputime.c, Linux 6.18).
+ */
+void proc_take(struct proctab *t, struct proc *p, metric_mask found,
+	       const uint64_t *now, struct growth *g);
+
+/* Nothing was learned: do not wait until it runs again. */
+void proctab_try_again(struct proctab *t, struct proc_entry *e, int r);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "proctab-internal.h"
+
+enum {
+	LOOK_AGAIN_S = 600, /* at the latest, whatever happened on the host */
+};
+
+void proctab_init(struct proctab *t, struct procfs *fs)
+{
+	*t = (struct proctab){
+	    .fs = fs,
+	    .opt = {.gate = true, .refresh_ns = 60 * NSEC_PER_SEC},
+	    .counters = metric_counters(),
+	};
+	for (unsigned i = 0; i < SOURCE_N; i++)
+		t->rows[i] = metric_rows((enum metric_source)i);
+	for (unsigned row = 0; row < METRIC_N_STORED; row++)
+		if (metrics[row].collect == COLLECT_SWAP)
+			t->swap_rows |= METRIC_BIT(row);
+}
+
+void proc_free(struct proctab *t, struct proc *p)
+{
+	if (!p)
+		return;
+	procfs_pid_close(t->fs, &p->at);
+	free(p->tasks);
+	free(p);
+}
+
+void proctab_done(struct proctab *t)
+{
+	for (size_t i = 0; i < t->n_procs; i++)
+		proc_free(t, t->entry[i].proc);
+	free(t->entry);
+	free(t->spare);
+	free(t->due);
+	free(t->task_scratch);
+	*t = (struct proctab){0};
+}
+
+struct proc *proc_new(pid_t pid)
+{
+	struct proc *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	procfs_pid_init(&p->at, pid);
+	p->flags = PROC_NEW;
+	return p;
+}
+
+/* Spreads the looks at idle processes over the refresh time. */
+static uint32_t spread(pid_t pid, uint32_t now_s, uint64_t refresh_ns)
+{
+	uint32_t period = (uint32_t)(refresh_ns / NSEC_PER_SEC);
+	uint32_t back = (uint32_t)pid * 2654435761u % MAX(period, 1u);
+
+	return now_s > back ? now_s - back : 0;
+}
+
+static bool is_same_list(const struct proctab *t)
+{
+	const pid_t *pid = t->fs->pid_list;
+
+	if (t->n_procs != t->fs->n_pids || t->n_gone)
+		return false;
+	for (size_t i = 0; i < t->n_procs; i++)
+		if (t->entry[i].pid != pid[i])
+			return false;
+	return true;
+}
+
+static int add_entry(struct proctab *t, size_t n, pid_t pid, uint32_t now_s)
+{
+	struct proc *p = proc_new(pid);
+
+	if (!p)
+		return -ENOMEM;
+	t->spare[n] = (struct proc_entry){
+	    .pid = pid,
+	    .refreshed_s = spread(pid, now_s, t->opt.refresh_ns),
+	    .proc = p,
+	};
+	return 0;
+}
+
+static void swap_arrays(struct proctab *t)
+{
+	struct proc_entry *entry = t->entry;
+	size_t cap = t->cap;
+
+	t->entry = t->spare;
+	t->cap = t->spare_cap;
+	t->spare = entry;
+	t->spare_cap = cap;
+}
+
+/* Merges the sorted listing with the sorted table, into the spare array. */
+static int merge(struct proctab *t, uint32_t now_s)
+{
+	const pid_t *pid = t->fs->pid_list;
+	size_t n_pids = t->fs->n_pids, n = 0, old = 0, i = 0;
+	int r = array_reserve(&t->spare, &t->spare_cap, MAX(n_pids, t->n_procs),
+			      sizeof(*t->spare));
+
+	if (r < 0)
+		return r;
+	while (i < n_pids) {
+		struct proc_entry *e = old < t->n_procs ? &t->entry[old] : NULL;
+
+		if (e && (e->pid < pid[i] || e->proc->flags & PROC_IS_GONE)) {
+			proc_free(t, e->proc);
+			old++;
+		} else if (e && e->pid == pid[i]) {
+			t->spare[n++] = *e;
+			old++;
+			i++;
+		} else {
+			/* Out of memory: the process is seen in a later tick.
+			 */
+			if (add_entry(t, n, pid[i], now_s) == 0)
+				n++;
+			i++;
+		}
+	}
+	for (; old < t->n_procs; old++)
+		proc_free(t, t->entry[old].proc);
+	swap_arrays(t);
+	t->n_procs = n;
+	t->n_gone = 0;
+	return 0;
+}
+
+int proctab_list(struct proctab *t, const struct moment *now)
+{
+	uint64_t hz = (uint64_t)t->fs->scale.ticks_per_second;
+	int r;
+
+	t->tick++;
+	if (t->tick == 1)
+		t->first_tick_start =
+		    now->boot_ns / NSEC_PER_SEC * hz +
+		    now->boot_ns % NSEC_PER_SEC * hz / NSEC_PER_SEC;
+	r = procfs_list(t->fs);
+	if (r < 0)
+		return r;
+	if (is_same_list(t))
+		return 0;
+	r = merge(t, (uint32_t)(now->mono_ns / NSEC_PER_SEC));
+	if (r == 0)
+		keptfd_provide(&t->fs->kept, (unsigned)t->n_procs);
+	return r;
+}
+
+/* Notes whether the kernel changed memory of processes that did not run. */
+static void watch_host(struct proctab *t, uint32_t now_s)
+{
+	uint64_t count;
+
+	t->has_swap = procfs_has_swap(t->fs);
+	if (procfs_reclaim_count(t->fs, &count) != 0) {
+		t->reclaim_s = now_s; /* not told: it may always have */
+		return;
+	}
+	if (count != t->reclaim_count)
+		t->reclaim_s = now_s;
+	t->reclaim_count = count;
+}
+
+/* Is an idle process to be looked at all the same? */
+static bool is_stale(const struct proctab *t, const struct proc_entry *e,
+		     uint32_t now_s)
+{
+	uint32_t age = now_s - e->refreshed_s;
+
+	if (age >= LOOK_AGAIN_S)
+		return true;
+	return age >= t->opt.refresh_ns / NSEC_PER_SEC &&
+	       (t->opt.cgroup || t->reclaim_s >= e->refreshed_s);
+}
+
+/*
+ * The clock is read before the files: what a process does between the two
+ * moves its clock beyond what is noted here, and is seen in the next tick.
+ */
+static bool is_due(struct proctab *t, struct proc_entry *e, bool gate,
+		   uint32_t now_s)
+{
+	uint64_t clock = 0;
+
+	if (!gate || !e->proc->start)
+		return true;
+	if (procfs_clock(t->fs, e->pid, &clock) == 0 && clock == e->clock) {
+		if (is_stale(t, e, now_s))
+			return true;
+		t->counts.n_saved++;
+		return false;
+	}
+	/* Having run twice, it is worth a descriptor. */
+	e->proc->at.keep = e->proc->ran_tick != 0;
+	e->proc->ran_tick = t->tick;
+	e->clock = clock;
+	return true;
+}
+
+int proctab_gate(struct proctab *t, const struct moment *now)
+{
+	uint32_t now_s = (uint32_t)(now->mono_ns / NSEC_PER_SEC);
+	bool gate = t->opt.gate && t->fs->has_clocks;
+	int r =
+	    array_reserve(&t->due, &t->due_cap, t->n_procs, sizeof(*t->due));
+
+	if (r < 0)
+		return r;
+	watch_host(t, now_s);
+	t->n_due = 0;
+	for (size_t i = 0; i < t->n_procs; i++) {
+		struct proc_entry *e = &t->entry[i];
+
+		if (!is_due(t, e, gate, now_s))
+			continue;
+		if (!gate) {
+			e->proc->at.keep = true;
+			e->proc->ran_tick = t->tick;
+		}
+		/* A new process keeps its place in the spread. */
+		if (e->proc->start)
+			e->refreshed_s = now_s;
+		t->due[t->n_due++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+void proctab_try_again(struct proctab *t, struct proc_entry *e, int r)
+{
+	e->clock = 0;
+	t->counts.n_failed += r < 0;
+}
+
+void proctab_leave(struct proctab *t, struct proc *p)
+{
+	procfs_leave(t->fs, &p->at);
+}
+
+struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start)
+{
+	size_t low = 0, high = t->n_procs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		struct proc_entry *e = &t->entry[mid];
+
+		if (e->pid == pid)
+			return e->proc->start == start ? e : NULL;
+		if (e->pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+void proctab_ask_again(struct proctab *t)
+{
+	for (size_t i = 0; i < t->n_procs; i++) {
+		struct proc_entry *e = &t->entry[i];
+
+		e->clock = 0;
+		e->proc->flags |= PROC_RENAMED;
+	}
+}

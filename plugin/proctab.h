@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live processes: who they are, whether they ran, what they use. Reads
+ * as little as possible: a process whose CPU clock stands still is not read.
+ * It knows no rules; a group is a pointer that it stores for the monitor.
+ *
+ * Identity is (pid, start ticks). Invariant: a raw counter of a process never
+ * falls in `value`; what it grew by is handed out exactly once.
+ */
+#pragma once
+
+#include "base.h"
+#include "metric.h"
+#include "procfs.h"
+
+struct group;
+
+enum {
+	PROC_COMM_SIZE = 64, /* kernel threads have up to 63 bytes */
+};
+
+enum proc_flag {
+	PROC_NEW = 1 << 0,	  /* not placed in a group yet */
+	PROC_BORN = 1 << 1,	  /* started after our first tick */
+	PROC_KERNEL = 1 << 2,	  /* kernel thread */
+	PROC_RENAMED = 1 << 3,	  /* comm, owner or cgroup changed */
+	PROC_IS_GONE = 1 << 4,	  /* leaves the table at the next list */
+	PROC_AWAITS = 1 << 5,	  /* a lane read for it is on its way */
+	PROC_IS_STALLED = 1 << 6, /* a lane read of it got stuck */
+	PROC_DROPPED = 1 << 7,	  /* a rule said so: counted nowhere */
+};
+
+struct proc_tasks; /* per thread counters; only where asked for */
+
+struct proc {
+	struct procfs_pid at;
+	uint32_t flags;	      /* enum proc_flag */
+	uint64_t start;	      /* ticks since boot */
+	uint64_t cpu_ticks;   /* user and system time at the last look */
+	uint64_t stall_clock; /* proc_clock() when it stalled */
+	uint64_t value[METRIC_N_STORED];
+	metric_mask have;
+	struct group *group; /* NULL: none yet, or dropped */
+	struct proc_tasks *tasks;
+	uint32_t uid, cgroup_hash;
+	pid_t ppid;
+	uint32_t ran_tick; /* last tick in which it was seen to have run */
+	uint8_t denied;	   /* bit per source that was refused */
+	char state;
+	char comm[PROC_COMM_SIZE];
+};
+
+struct proc_entry {
+	pid_t pid;
+	uint32_t refreshed_s; /* CLOCK_MONOTONIC of the last look */
+	uint64_t clock;	      /* CPU clock at the last look, ns */
+	struct proc *proc;
+};
+
+/* Moves when the process has run, to the grain of what there is. */
+static inline uint64_t proc_clock(const struct proc_entry *e)
+{
+	return e->clock ? e->clock : e->proc->cpu_ticks;
+}
+
+struct proctab_counts {
+	uint64_t n_saved;     /* looks that the gate saved */
+	uint64_t n_anomalies; /* raw counters that fell */
+	uint64_t n_bad;	      /* stat texts that could not be parsed */
+	uint64_t n_failed;    /* reads that failed for our own want (EMFILE) */
+};
+
+struct proctab_options {
+	bool gate;	     /* where the root allows it */
+	uint64_t refresh_ns; /* how often idle processes are looked at */
+	bool owner;	     /* watch uids: a rule asks for them */
+	bool cgroup;	     /* watch cgroups: a rule asks for them */
+};
+
+struct proctab {
+	struct procfs *fs;
+	struct proctab_options opt;
+	struct proc_entry *entry, *spare; /* by ascending pid */
+	size_t n_procs, cap, spare_cap;
+	uint32_t *due; /* indices of entries to be looked at in this tick */
+	size_t n_due, due_cap;
+	uint32_t tick;
+	uint64_t first_tick_start; /* first tick, in ticks since boot */
+	uint64_t reclaim_count;
+	uint32_t reclaim_s; /* CLOCK_MONOTONIC when it last moved */
+	bool has_swap;
+	struct proc_tasks *task_scratch;
+	size_t n_gone; /* entries that leave at the next list */
+	metric_mask rows[SOURCE_N], counters, swap_rows;
+	size_t hand; /* where the search for idle kept descriptors goes on */
+	struct proctab_counts counts;
+};
+
+/* By how much counters grew; rows outside `rows` did not. */
+struct growth {
+	metric_mask rows;
+	uint64_t by[METRIC_N_STORED];
+};
+
+void proctab_init(struct proctab *t, struct procfs *fs);
+void proctab_done(struct proctab *t);
+
+/*
+ * Which processes exist? Takes the listing of fs: drops who is not in it,
+ * adds who is new. Returns 0 or -ENOMEM.
+ */
+int proctab_list(struct proctab *t, const struct moment *now);
+
+/* Which of them ran, or are to be looked at for another reason? Into due[]. */
+int proctab_gate(struct proctab *t, const struct moment *now);
+
+/*
+ * Reads stat of a due process, and what goes with it. Sets PROC_RENAMED if
+ * the rules have to be asked again. Returns 0, PROC_GONE, or a negative errno
+ * or PROC_ABSENT if nothing could be learned this time.
+ */
+int proctab_look(struct proctab *t, struct proc_entry *e,
+		 struct growth *ret_growth);
+
+/*
+ * Reads the other files of a process that the rows in `wanted` need. What
+ * cannot be read has no value. Call between proctab_look() and
+ * proctab_leave().
+ */
+void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
+		    struct growth *ret_growth);
+
+/* Lets go of what is not kept. */
+void proctab_leave(struct proctab *t, struct proc *p);
+
+/*
+ * Makes sure that the descriptors are those of this very process when some
+ * time has passed since proctab_look(). Returns 0 or as that does.
+ */
+int proctab_look_again(struct proctab *t, struct proc_entry *e);
+
+/* The rules changed: at the next gate every process is due and asked about. */
+void proctab_ask_again(struct proctab *t);
+
+/* The process of that identity, or NULL. */
+struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start);

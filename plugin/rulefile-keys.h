@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside rulefile: what the loader carries along and the walk over a mapping
+ * by a table of its keys.
+ *
+ * Loading functions return 0, -EINVAL (told in the diag; loading goes on with
+ * what stands beside it) or -ENOMEM (loading ends).
+ */
+#pragma once
+
+#include "base.h"
+#include "diag.h"
+#include "rule.h"
+#include "yamltree.h"
+
+enum {
+	KEYS_MAX = 40, /* of one mapping */
+};
+
+struct loader {
+	struct diag *d;
+	struct ruleset *rs;
+};
+
+/* One key of a mapping. */
+struct key_row {
+	const char *name;
+	int (*load)(struct loader *l, void *into, const struct yaml_node *key,
+		    const struct yaml_node *value);
+};
+
+/* The names of the keys that one mapping may have. */
+struct key_names {
+	const char *v[KEYS_MAX];
+	size_t n;
+};
+
+void key_names_add(struct key_names *names, const char *name);
+
+/* The value of a key, or NULL; *ret_key may be given, too. */
+const struct yaml_node *key_find(const struct yaml_node *mapping,
+				 const char *name,
+				 const struct yaml_node **ret_key);
+
+/*
+ * Tells of a value that is no mapping and of each key that is not in the
+ * names. `key` is NULL for the root.
+ */
+int keys_check(struct loader *l, const struct yaml_node *key,
+	       const struct yaml_node *mapping, const struct key_names *names);
+
+/* Loads what is there of the rows, in their order, not in that of the file. */
+int keys_load(struct loader *l, void *into, const struct yaml_node *mapping,
+	      const struct key_row *rows, size_t n_rows);
+
+/* Both of the above for a mapping that has no other keys. */
+int mapping_load(struct loader *l, void *into, const struct yaml_node *key,
+		 const struct yaml_node *mapping, const struct key_row *rows,
+		 size_t n_rows);
+
+/* `into` is a collect_mask, in which the switches that are given are set. */
+int collect_load(struct loader *l, void *into, const struct yaml_node *key,
+		 const struct yaml_node *value);
