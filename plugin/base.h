@@ -93,19 +93,19 @@ static inline int steal_fd(int *fd)
 }
 
 /*
- * Makes room for `need` elements of `size` bytes in a heap array, doubling
- * it. Returns 0 or -ENOMEM; the array is untouched on failure.
+ * Makes room for `need` elements of `size` bytes in a heap array, a quarter
+ * more at a time. Returns 0 or -ENOMEM; the array is untouched on failure.
  */
 static inline int array_reserve(void *arrayp, size_t *cap, size_t need,
 				size_t size)
 {
-	size_t n = *cap ? *cap : 8;
+	size_t n = *cap;
 	void *p;
 
 	if (need <= *cap)
 		return 0;
 	while (n < need)
-		n *= 2;
+		n += n / 4 + 8;
 	p = reallocarray(*(void **)arrayp, n, size);
 	if (!p)
 		return -ENOMEM;

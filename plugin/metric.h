@@ -48,10 +48,10 @@ collect_mask collect_default(void);
 enum metric_source {
 	SOURCE_STAT,   /* /proc/PID/stat, `field` */
 	SOURCE_STATUS, /* /proc/PID/status, `key` */
-	SOURCE_IO,     /* /proc/PID/io, `key` */
 	SOURCE_FDS,    /* number of entries of /proc/PID/fd */
 	SOURCE_LIMITS, /* "Max open files" of /proc/PID/limits against FDS */
 	SOURCE_TASKS,  /* /proc/PID/task/TID/status of every thread, `key` */
+	SOURCE_IO,     /* /proc/PID/io, `key` */
 	SOURCE_NONE,   /* known without reading: membership, state, age */
 	SOURCE_N,
 };

@@ -5,12 +5,13 @@
 #include <stdio.h>
 
 enum {
-	GROUP_IDLE_S = 600, /* then a group with a templated name is forgotten */
+	GROUP_IDLE_S =
+	    600, /* then a group with a templated name is forgotten */
 };
 
 int monitor_open(const struct monitor_options *o, struct monitor **ret)
 {
-	struct procfs_options po = { .scale = o->scale };
+	struct procfs_options po = {.scale = o->scale};
 	struct monitor *m = calloc(1, sizeof(*m));
 	int r = -ENOMEM;
 
@@ -140,10 +141,10 @@ static void fold(struct monitor *m)
 	for (size_t i = 0; i < m->tab.n_procs; i++) {
 		const struct proc *p = m->tab.entry[i].proc;
 		struct group_member member = {
-			.value = p->value,
-			.have = p->have,
-			.state = p->state,
-			.start = p->start,
+		    .value = p->value,
+		    .have = p->have,
+		    .state = p->state,
+		    .start = p->start,
 		};
 
 		if (p->flags & PROC_IS_GONE)
@@ -156,8 +157,7 @@ static void fold(struct monitor *m)
 		self->stalled += !!(p->flags & PROC_IS_STALLED);
 	}
 	groups_end(&m->groups, m->now.mono_ns);
-	groups_expire(&m->groups, m->now.mono_ns,
-		      GROUP_IDLE_S * NSEC_PER_SEC);
+	groups_expire(&m->groups, m->now.mono_ns, GROUP_IDLE_S * NSEC_PER_SEC);
 }
 
 static void emit_self(struct monitor *m, value_fn *emit, void *arg)
@@ -215,12 +215,11 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret)
 {
 	*ret = (struct monitor_figures){
-		.n_processes = m->tab.n_procs,
-		.n_looked = m->tab.n_due,
-		.n_calls = m->fs.counts.n_calls,
-		.n_idle_calls =
-			m->fs.counts.n_listing + m->fs.counts.n_clocks,
-		.n_groups = m->groups.n_groups,
-		.gate = m->tab.opt.gate && m->fs.has_clocks,
+	    .n_processes = m->tab.n_procs,
+	    .n_looked = m->tab.n_due,
+	    .n_calls = m->fs.counts.n_calls,
+	    .n_idle_calls = m->fs.counts.n_listing + m->fs.counts.n_clocks,
+	    .n_groups = m->groups.n_groups,
+	    .gate = m->tab.opt.gate && m->fs.has_clocks,
 	};
 }

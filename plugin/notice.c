@@ -7,13 +7,11 @@ static const struct {
 	size_t count; /* offset in struct selfstat */
 	const char *what;
 } refusals[] = {
-	{ SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io" },
-	{ SOURCE_FDS, offsetof(struct selfstat, unreadable_fds), "fds" },
-	{ SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits),
-	  "fd_limit" },
-	{ SOURCE_STATUS, offsetof(struct selfstat, unreadable_status),
-	  "status" },
-	{ SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks), "ctx" },
+    {SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io"},
+    {SOURCE_FDS, offsetof(struct selfstat, unreadable_fds), "fds"},
+    {SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits), "fd_limit"},
+    {SOURCE_STATUS, offsetof(struct selfstat, unreadable_status), "status"},
+    {SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks), "ctx"},
 };
 
 static void notice_refusals(struct monitor *m)

@@ -6,7 +6,7 @@
 
 void monitor_static_name(const struct name *n, struct name_result *ret)
 {
-	struct subject nobody = { .absent = ~0u };
+	struct subject nobody = {.absent = ~0u};
 
 	name_expand(n, &nobody, NULL, ret);
 }
@@ -33,7 +33,8 @@ static struct group *group_for(struct monitor *m, const struct placing *pl)
 	g = groups_get(&m->groups, pl->name.text, pl->collect);
 	if (!g)
 		return NULL;
-	if (g->raw_hash && g->raw_hash != pl->name.raw_hash && !g->told_merged) {
+	if (g->raw_hash && g->raw_hash != pl->name.raw_hash &&
+	    !g->told_merged) {
 		g->told_merged = true;
 		monitor_tell(m, MONITOR_WARNING,
 			     "several names become \"%s\" when they are made "
@@ -55,8 +56,7 @@ static void welcome(struct monitor *m, struct proc *p, struct group *g)
 	for (; counters; counters &= counters - 1) {
 		unsigned row = (unsigned)__builtin_ctzll(counters);
 
-		group_count(g, row,
-			    p->flags & PROC_BORN ? p->value[row] : 0);
+		group_count(g, row, p->flags & PROC_BORN ? p->value[row] : 0);
 	}
 	if (p->flags & PROC_BORN)
 		group_count_birth(g);
@@ -79,8 +79,8 @@ static void move_to(struct monitor *m, struct proc_entry *e, struct group *g)
 }
 
 enum when {
-	NOW_IF_SURE,  /* leave it if an answer may change it */
-	NOW_ANYHOW,   /* with what is known */
+	NOW_IF_SURE, /* leave it if an answer may change it */
+	NOW_ANYHOW,  /* with what is known */
 };
 
 /* Returns false if the process waits for an answer. */
@@ -111,8 +111,7 @@ static void note_stall(void *arg, const struct lane_job *job)
 
 	_Static_assert(offsetof(struct answer, job) == 0, "same address");
 	if (m->n_stalls < STALLS_MAX)
-		m->stall[m->n_stalls++] =
-			(struct stall){ a->pid, a->start };
+		m->stall[m->n_stalls++] = (struct stall){a->pid, a->start};
 }
 
 /* A process that keeps its reader waiting is not asked again until it ran. */
@@ -121,8 +120,8 @@ static void watch_stalls(struct monitor *m)
 	m->n_stalls = 0;
 	lane_watch(m->classifier.lane, STALL_NS, note_stall, m);
 	for (size_t i = 0; i < m->n_stalls; i++) {
-		struct proc_entry *e = proctab_find(
-			&m->tab, m->stall[i].pid, m->stall[i].start);
+		struct proc_entry *e =
+		    proctab_find(&m->tab, m->stall[i].pid, m->stall[i].start);
 
 		m->self.stalls++;
 		if (!e)
@@ -143,12 +142,11 @@ static void take_answers(struct monitor *m)
 	struct answer *a;
 
 	while ((a = classifier_take(&m->classifier))) {
-		struct proc_entry *e =
-			proctab_find(&m->tab, a->pid, a->start);
+		struct proc_entry *e = proctab_find(&m->tab, a->pid, a->start);
 
 		if (e) {
 			e->proc->flags &=
-				~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
+			    ~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
 			place_one(m, e, a, NOW_ANYHOW);
 		}
 		answer_free(a);

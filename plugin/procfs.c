@@ -276,7 +276,8 @@ int procfs_enter(struct procfs *fs, struct procfs_pid *p)
 {
 	char path[16], *at = path;
 
-	if (p->dir_fd >= 0)
+	if (p->dir_fd >= 0 ||
+	    (p->fd[PROCFS_STAT] >= 0 && !(p->keep & PROCFS_KEEP_DIR)))
 		return 0;
 	number_text(&at, p->pid);
 	*at = '\0';
@@ -285,7 +286,7 @@ int procfs_enter(struct procfs *fs, struct procfs_pid *p)
 	    openat(fs->root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir_fd < 0)
 		return outcome(errno);
-	if (p->keep && !fs->no_seek &&
+	if (p->keep & PROCFS_KEEP_DIR && !fs->no_seek &&
 	    keptfd_keep(&fs->kept, &p->dir_fd) == 0) {
 		fs->counts.n_calls += 2;
 		p->dir_kept = true;
@@ -318,8 +319,7 @@ static int read_path(struct procfs *fs, struct procfs_pid *p, pid_t tid,
 	n = read(fd, fs->buf, PROCFS_BUF_SIZE);
 	if (n < 0)
 		return outcome(errno);
-	if (keep_in && p->keep && !fs->no_seek &&
-	    keptfd_keep(&fs->kept, &fd) == 0) {
+	if (keep_in && !fs->no_seek && keptfd_keep(&fs->kept, &fd) == 0) {
 		fs->counts.n_calls++;
 		*keep_in = steal_fd(&fd);
 	}
@@ -335,10 +335,11 @@ int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
 	pid_t tid =
 	    file == PROCFS_STATUS || file == PROCFS_LIMITS ? p->live_tid : 0;
 	int *kept = file < PROCFS_N_KEPT && !tid ? &p->fd[file] : NULL;
+	int *keep_in = kept && p->keep & PROCFS_KEEP(file) ? kept : NULL;
 	ssize_t n;
 
 	if (!kept || *kept < 0)
-		return read_path(fs, p, tid, file_names[file], kept, ret);
+		return read_path(fs, p, tid, file_names[file], keep_in, ret);
 
 	fs->counts.n_calls++;
 	fs->counts.n_reads++;
@@ -346,7 +347,7 @@ int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
 	if (n < 0 && errno == ESPIPE) {
 		fs->no_seek = true;
 		keptfd_close(&fs->kept, kept);
-		return read_path(fs, p, tid, file_names[file], kept, ret);
+		return read_path(fs, p, tid, file_names[file], NULL, ret);
 	}
 	if (n < 0)
 		return outcome(errno);

@@ -26,6 +26,9 @@ enum procfs_file {
 	PROCFS_N_FILES,
 };
 
+#define PROCFS_KEEP(file) ((uint8_t)(1u << (file)))
+#define PROCFS_KEEP_DIR PROCFS_KEEP(PROCFS_N_KEPT)
+
 /* The descriptors of one process; -1 where there is none. */
 struct procfs_pid {
 	pid_t pid;
@@ -33,7 +36,7 @@ struct procfs_pid {
 	int dir_fd;
 	int fd[PROCFS_N_KEPT];
 	bool dir_kept;
-	bool keep; /* what is opened next may be kept */
+	uint8_t keep; /* PROCFS_KEEP()s: these may be kept when opened next */
 };
 
 struct procfs_counts {
@@ -97,8 +100,10 @@ bool procfs_pid_is_kept(const struct procfs_pid *p);
 
 /*
  * Opens the directory so that all reads up to procfs_leave() are of one
- * process even if its number is reused meanwhile. Returns 0, PROC_GONE,
- * PROC_DENIED or a negative errno.
+ * process even if its number is reused meanwhile. Not needed, and not done,
+ * where stat is kept and the directory is not to be: reading stat first
+ * tells that the number is still its own. Returns 0, PROC_GONE, PROC_DENIED
+ * or a negative errno.
  */
 int procfs_enter(struct procfs *fs, struct procfs_pid *p);
 void procfs_leave(struct procfs *fs, struct procfs_pid *p);

@@ -47,6 +47,7 @@ struct proc *proc_new(pid_t pid)
 		return NULL;
 	procfs_pid_init(&p->at, pid);
 	p->flags = PROC_NEW;
+	p->worth = PROCFS_KEEP(PROCFS_STAT);
 	return p;
 }
 
@@ -197,8 +198,8 @@ static bool is_due(struct proctab *t, struct proc_entry *e, bool gate,
 		t->counts.n_saved++;
 		return false;
 	}
-	/* Having run twice, it is worth a descriptor. */
-	e->proc->at.keep = e->proc->ran_tick != 0;
+	/* Having run twice, it is worth descriptors. */
+	e->proc->at.keep = e->proc->ran_tick ? e->proc->worth : 0;
 	e->proc->ran_tick = t->tick;
 	e->clock = clock;
 	return true;
@@ -221,7 +222,7 @@ int proctab_gate(struct proctab *t, const struct moment *now)
 		if (!is_due(t, e, gate, now_s))
 			continue;
 		if (!gate) {
-			e->proc->at.keep = true;
+			e->proc->at.keep = e->proc->worth;
 			e->proc->ran_tick = t->tick;
 		}
 		/* A new process keeps its place in the spread. */

@@ -46,6 +46,7 @@ struct proc {
 	pid_t ppid;
 	uint32_t ran_tick; /* last tick in which it was seen to have run */
 	uint8_t denied;	   /* bit per source that was refused */
+	uint8_t worth;	   /* PROCFS_KEEP()s: what it has read in each tick */
 	char state;
 	char comm[PROC_COMM_SIZE];
 };

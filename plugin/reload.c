@@ -12,13 +12,13 @@ static struct file_mark look_at(const char *path)
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return (struct file_mark){ 0 };
+		return (struct file_mark){0};
 	return (struct file_mark){
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.size = st.st_size,
-		.mtime = st.st_mtim,
-		.there = true,
+	    .dev = st.st_dev,
+	    .ino = st.st_ino,
+	    .size = st.st_size,
+	    .mtime = st.st_mtim,
+	    .there = true,
 	};
 }
 
@@ -38,9 +38,9 @@ static void tell_diag(struct monitor *m, const struct diag *d)
 
 		diag_format(d, i, text, sizeof(text));
 		monitor_tell(m,
-			     level == DIAG_ERROR   ? MONITOR_ERROR :
-			     level == DIAG_WARNING ? MONITOR_WARNING :
-						     MONITOR_INFO,
+			     level == DIAG_ERROR     ? MONITOR_ERROR
+			     : level == DIAG_WARNING ? MONITOR_WARNING
+						     : MONITOR_INFO,
 			     "%s", text);
 	}
 	if (d->n_msgs > TELL_MAX || d->n_dropped)
@@ -60,14 +60,14 @@ static void add_static_groups(struct monitor *m)
 		m->groups.group[i]->is_static = false;
 	for (size_t i = 0; i <= rs->n_rules; i++) {
 		const struct name *n =
-			i < rs->n_rules ? rs->rule[i].name : rs->other;
+		    i < rs->n_rules ? rs->rule[i].name : rs->other;
 
 		if (!n || !name_is_static(n))
 			continue;
 		monitor_static_name(n, &name);
 		g = groups_get(&m->groups, name.text,
-			       i < rs->n_rules ? rs->rule[i].collect :
-						 rs->collect);
+			       i < rs->n_rules ? rs->rule[i].collect
+					       : rs->collect);
 		if (g)
 			g->is_static = true;
 	}
@@ -89,17 +89,16 @@ static void adopt(struct monitor *m, struct ruleset *rs)
 	m->rules = rs;
 	m->classifier.rules = rs;
 	m->tab.opt = (struct proctab_options){
-		.gate = rs->gate,
-		.refresh_ns = rs->refresh_ns,
-		.owner = rs->sources & SUBJECT_BIT(SUBJECT_OWNER),
-		.cgroup = rs->sources & SUBJECT_BIT(SUBJECT_CGROUP),
+	    .gate = rs->gate,
+	    .refresh_ns = rs->refresh_ns,
+	    .owner = rs->sources & SUBJECT_BIT(SUBJECT_OWNER),
+	    .cgroup = rs->sources & SUBJECT_BIT(SUBJECT_CGROUP),
 	};
-	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set,
-		    rs->limits.kept_fds);
+	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
 	forget_collect(m);
 	add_static_groups(m);
 	proctab_ask_again(&m->tab);
-	m->told = (struct told){ 0 };
+	m->told = (struct told){0};
 }
 
 void monitor_reload(struct monitor *m)
@@ -125,7 +124,8 @@ void monitor_reload(struct monitor *m)
 			     m->rules_path, rs->n_rules);
 	} else {
 		monitor_tell(m, MONITOR_ERROR, "%s: not used%s", m->rules_path,
-			     m->rules ? "; the rules before it go on" :
-					"; nothing is collected until it can be");
+			     m->rules
+				 ? "; the rules before it go on"
+				 : "; nothing is collected until it can be");
 	}
 }

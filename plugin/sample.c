@@ -256,12 +256,31 @@ static sample_fn *const sample_fns[SOURCE_N] = {
     [SOURCE_TASKS] = sample_tasks,
 };
 
+/*
+ * Of two descriptors for each process, stat takes one. The other is best
+ * spent on io, or else on the directory, through which the rest is opened.
+ */
+static uint8_t worth_keeping(const struct proctab *t, metric_mask wanted)
+{
+	uint8_t worth = PROCFS_KEEP(PROCFS_STAT);
+
+	if (wanted & t->rows[SOURCE_IO])
+		worth |= PROCFS_KEEP(PROCFS_IO);
+	else if (wanted & ~t->rows[SOURCE_STAT])
+		worth |= PROCFS_KEEP_DIR;
+	if (wanted & t->rows[SOURCE_STATUS] & ~t->swap_rows ||
+	    (wanted & t->swap_rows && t->has_swap))
+		worth |= PROCFS_KEEP(PROCFS_STATUS);
+	return worth;
+}
+
 void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
 		    struct growth *ret_growth)
 {
 	struct proc *p = e->proc;
 
 	ret_growth->rows = 0;
+	p->worth = worth_keeping(t, wanted);
 	for (unsigned source = 0; source < SOURCE_N; source++) {
 		metric_mask rows = wanted & t->rows[source];
 		int r;

@@ -53,12 +53,9 @@ static const struct row rows[] = {
 };
 
 const struct selfstat_type selfstat_types[] = {
-	{ "count", "value" },
-	{ "file_handles", "value" },
-	{ "duration", "seconds" },
-	{ "total_operations", "value" },
-	{ "gauge", "value" },
-	{ NULL, NULL },
+    {"count", "value"},	     {"file_handles", "value"},
+    {"duration", "seconds"}, {"total_operations", "value"},
+    {"gauge", "value"},	     {NULL, NULL},
 };
 
 void selfstat_emit(const struct selfstat *s, value_fn *fn, void *arg)

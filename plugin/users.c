@@ -208,7 +208,7 @@ int users_refresh(struct users *u)
 
 	if (fstatat(u->dirfd, u->path, &st, 0) < 0)
 		r = -errno;
-	else if (u->exists && is_same(&st, &u->seen))
+	else if (is_same(&st, &u->seen))
 		return 0;
 	else
 		r = read_file(u, &t, &st);

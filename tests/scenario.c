@@ -3,6 +3,9 @@
  * Runs scenario files through monitor_tick(): rules, ticks of a fake /proc,
  * and the values that must come out. One file is one TAP point; its first
  * line is its name. tests/scenarios/README tells the format.
+ *
+ * Each file is run twice: as it is, and with no descriptor that can be kept.
+ * Nothing else may be different then.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -10,6 +13,7 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -21,6 +25,7 @@ enum {
 	VALUES_MAX = 4096,
 	EVENTS_MAX = 64,
 	STAT_FIELDS = 52,
+	SLOW_MS = 1000, /* no call of the monitor may take as long */
 };
 
 struct value {
@@ -37,13 +42,14 @@ static struct run {
 	struct metric_scale scale;
 	struct monitor *monitor;
 	uint64_t mono_ns, boot_ns, real_ns;
-	bool ticked, real_proc;
+	bool ticked;
+	bool once;	   /* not to be run again without kept descriptors */
+	bool nothing_kept; /* this is the second run */
 	int result;
 	struct value value[VALUES_MAX];
 	unsigned n_values;
 	struct monitor_event event[EVENTS_MAX];
 	unsigned n_events;
-	bool broken;
 } run;
 
 __attribute__((format(printf, 1, 2))) static void wrong(const char *fmt, ...)
@@ -51,7 +57,8 @@ __attribute__((format(printf, 1, 2))) static void wrong(const char *fmt, ...)
 	va_list ap;
 
 	tap.failed = true;
-	printf("# %s:%u: ", run.file, run.line);
+	printf("# %s:%u: %s", run.file, run.line,
+	       run.nothing_kept ? "(nothing kept) " : "");
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
@@ -114,16 +121,25 @@ static void write_file(const char *name, const char *text, size_t n)
 
 	path_in_proc(path, sizeof(path), name);
 	make_parents(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	/* A pipe answers whoever waits for it, and nobody else. */
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
+		  0644);
 	if (fd < 0 || write(fd, text, n) != (ssize_t)n)
 		wrong("cannot write %s", path);
 	if (fd >= 0)
 		close(fd);
 }
 
-static int remove_entry(const char *path, _unused_ const struct stat *st,
+static int remove_entry(const char *path, const struct stat *st,
 			_unused_ int type, _unused_ struct FTW *ftw)
 {
+	/* Whoever still waits for a pipe to answer may go. */
+	if (S_ISFIFO(st->st_mode)) {
+		int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+		if (fd >= 0)
+			close(fd);
+	}
 	return remove(path);
 }
 
@@ -150,8 +166,8 @@ static void write_stat(const char *where, char *rest)
 	char *end = rest + 1, *word;
 	int n;
 
-	while (*end && !(*end == '"' && end[-1] != '\\'))
-		end++;
+	while (*end && *end != '"')
+		end += *end == '\\' && end[1] ? 2 : 1;
 	if (!*end || !end[1] || !end[2]) {
 		wrong("stat line without \"comm\" and state");
 		return;
@@ -185,50 +201,64 @@ static void write_stat(const char *where, char *rest)
 	write_file(name, text, (size_t)n);
 }
 
+/* "!PATH CALL ERRNO [TIMES]" */
+static void change_call(const char *line)
+{
+	char name[128], call[12], err[16];
+	unsigned times = 0;
+
+	if (sscanf(line, "!%127s %11s %15s %u", name, call, err, &times) < 3 ||
+	    inject_errno(err) == INJECT_UNKNOWN) {
+		wrong("want: !PATH CALL ERRNO [TIMES]");
+		return;
+	}
+	inject_add(name, call, inject_errno(err), times);
+}
+
+static void make_link(const char *path, char *target)
+{
+	unescape(target);
+	unlink(path);
+	if (symlink(target, path) < 0)
+		wrong("cannot link %s", path);
+}
+
 /* One line of a tick: something below the fake root changes. */
 static void change(char *line)
 {
-	char path[512], call[16], err[16], name[128];
-	char *sep;
+	char path[512];
+	char *sep = line + strcspn(line, " :");
 
 	if (*line == '-') {
 		path_in_proc(path, sizeof(path), line + 2);
 		remove_tree(path);
-	} else if (*line == '!') {
-		if (sscanf(line, "!%127s %15s %15s", name, call, err) != 3 ||
-		    inject_errno(err) < 0) {
-			wrong("want: !PATH CALL ERRNO");
-			return;
-		}
-		inject_add(name, call, inject_errno(err));
-	} else if ((sep = strstr(line, " -> "))) {
-		*sep = '\0';
-		path_in_proc(path, sizeof(path), line);
-		make_parents(path);
-		unlink(path);
-		unescape(sep + 4);
-		if (symlink(sep + 4, path) < 0)
-			wrong("cannot link %s", path);
-	} else if ((sep = strstr(line, " fifo"))) {
-		*sep = '\0';
-		path_in_proc(path, sizeof(path), line);
-		make_parents(path);
-		if (mkfifo(path, 0644) < 0)
-			wrong("cannot make %s", path);
-	} else if ((sep = strstr(line, " \"")) &&
-		   strspn(line, "0123456789/task") == (size_t)(sep - line)) {
-		*sep = '\0';
-		write_stat(line, sep + 1);
-	} else if ((sep = strstr(line, ": ")) || (sep = strrchr(line, ':'))) {
+		return;
+	}
+	if (*line == '!') {
+		change_call(line);
+		return;
+	}
+	if (*sep == ':') {
 		size_t n;
 
 		*sep = '\0';
 		sep += sep[1] == ' ' ? 2 : 1;
 		n = unescape(sep);
 		write_file(line, sep, n);
-	} else {
-		wrong("not understood: %s", line);
+		return;
 	}
+	if (*sep)
+		*sep++ = '\0';
+	path_in_proc(path, sizeof(path), line);
+	make_parents(path);
+	if (*sep == '"')
+		write_stat(line, sep);
+	else if (strncmp(sep, "-> ", 3) == 0)
+		make_link(path, sep + 3);
+	else if (strcmp(sep, "fifo") == 0  ? mkfifo(path, 0644) < 0
+		 : strcmp(sep, "dir") == 0 ? mkdir(path, 0755) < 0
+					   : true)
+		wrong("not understood: %s %s", line, sep);
 }
 
 static void take_value(_unused_ void *arg, const struct value_out *v)
@@ -259,12 +289,31 @@ static void take_value(_unused_ void *arg, const struct value_out *v)
 	run.n_values++;
 }
 
+static uint64_t real_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void check_time(const char *what, uint64_t began_ms)
+{
+	uint64_t ms = real_ms() - began_ms;
+
+	if (ms >= SLOW_MS)
+		wrong("%s took %" PRIu64 " ms", what, ms);
+}
+
 static void do_tick(void)
 {
 	struct moment now = {run.mono_ns, run.boot_ns, run.real_ns};
+	uint64_t began = real_ms();
 
 	run.n_values = run.n_events = 0;
+	inject_forget();
 	run.result = monitor_tick(run.monitor, &now, take_value, NULL);
+	check_time("monitor_tick()", began);
 	while (run.n_events < EVENTS_MAX &&
 	       monitor_take_event(run.monitor, &run.event[run.n_events]))
 		run.n_events++;
@@ -292,20 +341,33 @@ static void want_value(const char *id, const char *want)
 	}
 }
 
+/* What is told is told once. */
 static void want_event(const char *text, bool there)
 {
-	for (unsigned i = 0; i < run.n_events; i++) {
-		if (!strstr(run.event[i].text, text))
-			continue;
-		if (!there)
-			wrong("told: %s", run.event[i].text);
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < run.n_events; i++)
+		n += strstr(run.event[i].text, text) != NULL;
+	if (n == there)
+		return;
+	wrong("told %u times: %s", n, text);
+	for (unsigned i = 0; i < run.n_events; i++)
+		printf("#   event: %s\n", run.event[i].text);
+}
+
+/* "calls CALL PATH N" */
+static void want_calls(const char *line)
+{
+	char call[12], path[128];
+	unsigned n, got;
+
+	if (sscanf(line, "calls %11s %127s %u", call, path, &n) != 3) {
+		wrong("want: calls CALL PATH NUMBER");
 		return;
 	}
-	if (!there)
-		return;
-	wrong("not told: %s", text);
-	for (unsigned i = 0; i < run.n_events; i++)
-		printf("#   but: %s\n", run.event[i].text);
+	got = inject_calls(path, call);
+	if (got != n)
+		wrong("%s of %s: want %u calls, got %u", call, path, n, got);
 }
 
 /* The groups that have members, in alphabetical order. */
@@ -346,8 +408,12 @@ static void want(char *line)
 		want_event(line + 9, false);
 	else if (strcmp(line, "no events") == 0)
 		want_event("", false);
+	else if (strcmp(line, "no groups") == 0)
+		want_groups("");
 	else if (strncmp(line, "groups ", 7) == 0)
 		want_groups(line + 7);
+	else if (strncmp(line, "calls ", 6) == 0)
+		want_calls(line);
 	else if (strncmp(line, "result ", 7) == 0) {
 		if (run.result != atoi(line + 7))
 			wrong("want result %s, got %d", line + 7, run.result);
@@ -368,23 +434,27 @@ static void option(char *line)
 		run.scale.ticks_per_second = v;
 	else if (eq && strncmp(line, "page_size", 9) == 0)
 		run.scale.page_size = v;
+	else if (strcmp(line, "once") == 0)
+		run.once = true;
 	else
 		wrong("unknown option %s", line);
 }
 
 static void write_rules(void)
 {
-	char path[128];
+	char path[128], beside[136];
 	FILE *f;
 
+	/* As editors do: another inode tells it from the file before. */
 	snprintf(path, sizeof(path), "%s/rules.yaml", run.dir);
-	unlink(
-	    path); /* another inode is another file, however short the time */
-	f = fopen(path, "w");
+	snprintf(beside, sizeof(beside), "%s.new", path);
+	f = fopen(beside, "w");
 	if (!f || fwrite(run.rules, 1, run.rules_n, f) != run.rules_n)
-		wrong("cannot write %s", path);
+		wrong("cannot write %s", beside);
 	if (f)
 		fclose(f);
+	if (rename(beside, path) < 0)
+		wrong("cannot write %s", path);
 }
 
 static void open_monitor(void)
@@ -411,17 +481,37 @@ static void advance(const char *head)
 	run.ticked = false;
 }
 
+/* "--- clock boottime=S monotonic=S realtime=S", any of them */
 static void set_clock(const char *head)
 {
-	double boot, mono;
+	static const struct {
+		const char *name;
+		uint64_t *ns;
+	} clocks[] = {
+	    {"boottime=", &run.boot_ns},
+	    {"monotonic=", &run.mono_ns},
+	    {"realtime=", &run.real_ns},
+	};
 
-	if (sscanf(head, "--- clock boottime=%lf monotonic=%lf", &boot,
-		   &mono) != 2) {
-		wrong("want: --- clock boottime=S monotonic=S");
-		return;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		const char *at = strstr(head, clocks[i].name);
+
+		if (at)
+			*clocks[i].ns =
+			    (uint64_t)(atof(at + strlen(clocks[i].name)) * 1e9);
 	}
-	run.boot_ns = (uint64_t)(boot * 1e9);
-	run.mono_ns = (uint64_t)(mono * 1e9);
+}
+
+/* "--- wait 1.2s": lanes live by the real clock. */
+static void wait_really(const char *head)
+{
+	double seconds = 0;
+	struct timespec ts;
+
+	sscanf(head, "--- wait %lfs", &seconds);
+	ts.tv_sec = (time_t)seconds;
+	ts.tv_nsec = (long)((seconds - (double)ts.tv_sec) * 1e9);
+	nanosleep(&ts, NULL);
 }
 
 enum part {
@@ -442,6 +532,10 @@ static enum part begin_part(const char *head)
 		return PART_OPTIONS;
 	if (strncmp(head, "--- clock", 9) == 0) {
 		set_clock(head);
+		return PART_PROSE;
+	}
+	if (strncmp(head, "--- wait", 8) == 0) {
+		wait_really(head);
 		return PART_PROSE;
 	}
 	if (strncmp(head, "--- tick", 8) == 0) {
@@ -503,16 +597,24 @@ static void run_lines(FILE *f)
 	free(line);
 }
 
-static void run_scenario(void)
+static void run_once(const char *file, bool nothing_kept)
 {
-	FILE *f = fopen(run.file, "r");
+	FILE *f = fopen(file, "r");
 	char path[128];
+	uint64_t began;
 
+	memset(&run, 0, sizeof(run));
+	run.file = file;
+	run.nothing_kept = nothing_kept;
+	run.scale =
+	    (struct metric_scale){.ticks_per_second = 100, .page_size = 4096};
 	strcpy(run.dir, "/tmp/proctally-scenario-XXXXXX");
 	if (!f || !mkdtemp(run.dir)) {
 		wrong("cannot begin");
 		return;
 	}
+	if (nothing_kept)
+		inject_add("", "keep", EMFILE, 0);
 	snprintf(path, sizeof(path), "%s/proc", run.dir);
 	mkdir(path, 0755);
 	/* A host that has been up for a day. */
@@ -520,10 +622,23 @@ static void run_scenario(void)
 	run.real_ns = UINT64_C(1700000000) * NSEC_PER_SEC;
 	run_lines(f);
 	fclose(f);
+	if (!run.monitor)
+		wrong("nothing was wanted");
+	began = real_ms();
 	monitor_free(run.monitor);
+	check_time("monitor_free()", began);
 	free(run.rules);
 	inject_clear();
 	remove_tree(run.dir);
+}
+
+static const char *scenario;
+
+static void run_scenario(void)
+{
+	run_once(scenario, false);
+	if (!run.once)
+		run_once(scenario, true);
 }
 
 static int is_scenario(const struct dirent *e)
@@ -560,10 +675,7 @@ int main(int argc, char **argv)
 			name[strcspn(name, "\n")] = '\0';
 		if (f)
 			fclose(f);
-		memset(&run, 0, sizeof(run));
-		run.file = path;
-		run.scale = (struct metric_scale){.ticks_per_second = 100,
-						  .page_size = 4096};
+		scenario = path;
 		tap_run(name, run_scenario);
 	}
 	free(list);
