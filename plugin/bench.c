@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum {
@@ -272,6 +273,17 @@ static int bare_open(struct bare *b, const char *root, bool clocks, bool others)
 	return b->root_fd < 0 ? -errno : 0;
 }
 
+/* The bare loops keep descriptors without a budget. */
+static void raise_limit(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
 int bench_run(const struct bench_options *o)
 {
 	_cleanup_free_ struct bench *b = calloc(1, sizeof(*b));
@@ -284,6 +296,7 @@ int bench_run(const struct bench_options *o)
 
 	if (!b)
 		return 1;
+	raise_limit();
 	own.count = MIN(own.count, (unsigned)COUNT_MAX);
 	if (!own.monitor.rules_path)
 		own.monitor.rules_path =

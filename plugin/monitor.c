@@ -17,7 +17,7 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 
 	if (!m)
 		return -ENOMEM;
-	m->fs.root_fd = m->fs.vmstat_fd = m->fs.swaps_fd = -1;
+	procfs_init(&m->fs);
 	m->classifier.lane_root_fd = -1;
 	groups_init(&m->groups);
 	m->rules_path = strdup(o->rules_path);
@@ -119,14 +119,43 @@ static int sample(struct monitor *m)
 	return 0;
 }
 
+/* Sources whose refusals are told, and where. */
+static const struct {
+	enum metric_source source;
+	size_t count; /* offset in struct selfstat */
+} refusable[] = {
+    {SOURCE_IO, offsetof(struct selfstat, unreadable_io)},
+    {SOURCE_FDS, offsetof(struct selfstat, unreadable_fds)},
+    {SOURCE_STATUS, offsetof(struct selfstat, unreadable_status)},
+    {SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits)},
+    {SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks)},
+};
+
+static uint64_t *refusals(struct selfstat *self, size_t i)
+{
+	return (uint64_t *)((char *)self + refusable[i].count);
+}
+
+/* Of files that no group wants nothing is known. */
+static void begin_denied(struct monitor *m)
+{
+	metric_mask wanted = 0;
+
+	for (size_t i = 0; i < m->groups.n_groups; i++)
+		wanted |= m->groups.group[i]->wanted;
+	for (size_t i = 0; i < ARRAY_SIZE(refusable); i++)
+		*refusals(&m->self, i) =
+		    wanted & m->tab.rows[refusable[i].source] ? 0
+							      : SELFSTAT_ABSENT;
+}
+
 /* Counts the processes of which a source was refused. */
 static void count_denied(struct selfstat *self, const struct proc *p)
 {
-	self->unreadable_io += p->denied >> SOURCE_IO & 1;
-	self->unreadable_fds += p->denied >> SOURCE_FDS & 1;
-	self->unreadable_status += p->denied >> SOURCE_STATUS & 1;
-	self->unreadable_limits += p->denied >> SOURCE_LIMITS & 1;
-	self->unreadable_tasks += p->denied >> SOURCE_TASKS & 1;
+	for (size_t i = 0; i < ARRAY_SIZE(refusable); i++)
+		if (p->denied & 1u << refusable[i].source &&
+		    *refusals(self, i) != SELFSTAT_ABSENT)
+			++*refusals(self, i);
 }
 
 /* What did each group use? */
@@ -134,9 +163,8 @@ static void fold(struct monitor *m)
 {
 	struct selfstat *self = &m->self;
 
-	self->unreadable_stat = self->unreadable_io = self->unreadable_fds = 0;
-	self->unreadable_status = self->unreadable_limits = 0;
-	self->unreadable_tasks = self->stalled = 0;
+	self->unreadable_stat = self->stalled = 0;
+	begin_denied(m);
 	groups_begin(&m->groups);
 	for (size_t i = 0; i < m->tab.n_procs; i++) {
 		const struct proc *p = m->tab.entry[i].proc;
@@ -160,6 +188,15 @@ static void fold(struct monitor *m)
 	groups_expire(&m->groups, m->now.mono_ns, GROUP_IDLE_S * NSEC_PER_SEC);
 }
 
+/* Whether something can be read is known only where a rule asks for it. */
+static uint64_t asked(const struct monitor *m, enum subject_source source,
+		      uint64_t count)
+{
+	return m->rules && m->rules->sources & SUBJECT_BIT(source)
+		   ? count
+		   : SELFSTAT_ABSENT;
+}
+
 static void emit_self(struct monitor *m, value_fn *emit, void *arg)
 {
 	struct selfstat *self = &m->self;
@@ -172,9 +209,12 @@ static void emit_self(struct monitor *m, value_fn *emit, void *arg)
 	self->anomalies = m->tab.counts.n_anomalies;
 	self->parse_errors = m->tab.counts.n_bad;
 	self->failed_reads = m->tab.counts.n_failed;
-	self->unreadable_exe = m->classifier.n_unreadable_exe;
-	self->unreadable_cgroup = m->classifier.n_unreadable_cgroup;
-	self->unreadable_cmdline = m->classifier.n_unreadable_cmdline;
+	self->unreadable_exe =
+	    asked(m, SUBJECT_EXE, m->classifier.n_unreadable_exe);
+	self->unreadable_cgroup =
+	    asked(m, SUBJECT_CGROUP, m->classifier.n_unreadable_cgroup);
+	self->unreadable_cmdline =
+	    asked(m, SUBJECT_CMDLINE, m->classifier.n_unreadable_cmdline);
 	selfstat_emit(self, emit, arg);
 }
 

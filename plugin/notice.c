@@ -21,6 +21,8 @@ static void notice_refusals(struct monitor *m)
 		uint64_t n = *(const uint64_t *)((const char *)&m->self +
 						 refusals[i].count);
 
+		if (n == SELFSTAT_ABSENT)
+			n = 0;
 		if (n && !(m->told.denied & bit))
 			monitor_tell(m, MONITOR_WARNING,
 				     "%s unreadable for %zu of %zu processes: "
@@ -81,7 +83,7 @@ static void notice_regex(struct monitor *m)
 
 static void notice_descriptors(struct monitor *m)
 {
-	if (m->fs.kept.full && !m->told.kept_full) {
+	if (m->fs.kept.full && m->fs.kept.budget && !m->told.kept_full) {
 		m->told.kept_full = true;
 		monitor_tell(m, MONITOR_INFO,
 			     "all %u descriptors of the budget are kept open; "

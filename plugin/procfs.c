@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "procfs.h"
+#include "prochost.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -80,17 +81,20 @@ static bool clocks_are_usable(void)
 	       id == clock_of(getpid()) && clock_gettime(id, &ts) == 0;
 }
 
+void procfs_init(struct procfs *fs)
+{
+	*fs = (struct procfs){.root_fd = -1};
+	for (unsigned i = 0; i < PROCFS_N_HOST_FILES; i++)
+		fs->host_fd[i] = -1;
+}
+
 int procfs_open(struct procfs *fs, const struct procfs_options *o)
 {
 	struct statfs sfs;
 	struct stat st;
 
-	*fs = (struct procfs){
-	    .root_fd = -1,
-	    .vmstat_fd = -1,
-	    .swaps_fd = -1,
-	    .scale = o->scale,
-	};
+	procfs_init(fs);
+	fs->scale = o->scale;
 	if (fs->scale.ticks_per_second <= 0)
 		fs->scale.ticks_per_second = sysconf(_SC_CLK_TCK);
 	if (fs->scale.ticks_per_second <= 0)
@@ -116,20 +120,18 @@ int procfs_open(struct procfs *fs, const struct procfs_options *o)
 	fs->fd_dir_has_size = fs->is_procfs &&
 			      fstatat(fs->root_fd, "self/fd", &st, 0) == 0 &&
 			      st.st_size > 0;
-	fs->vmstat_fd = openat(fs->root_fd, "vmstat", O_RDONLY | O_CLOEXEC);
-	fs->swaps_fd = openat(fs->root_fd, "swaps", O_RDONLY | O_CLOEXEC);
+	prochost_open(fs);
 	return 0;
 }
 
 void procfs_close(struct procfs *fs)
 {
 	base_closep(&fs->root_fd);
-	base_closep(&fs->vmstat_fd);
-	base_closep(&fs->swaps_fd);
+	prochost_close(fs);
 	free(fs->buf);
 	free(fs->pid_list);
 	free(fs->task_list);
-	*fs = (struct procfs){.root_fd = -1, .vmstat_fd = -1, .swaps_fd = -1};
+	procfs_init(fs);
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -140,7 +142,7 @@ static int compare_pids(const void *a, const void *b)
 }
 
 /* Procfs lists in ascending order; another file system need not. */
-static void sort_pids(struct procfs *fs)
+void procfs_sort_list(struct procfs *fs)
 {
 	size_t n = 0;
 
@@ -195,7 +197,7 @@ int procfs_list(struct procfs *fs)
 
 	fs->counts.n_listing += fs->counts.n_calls - calls;
 	if (r == 0)
-		sort_pids(fs);
+		procfs_sort_list(fs);
 	return r;
 }
 
@@ -433,25 +435,63 @@ static int count_entries(struct procfs *fs, int fd, uint64_t *ret)
 	return 0;
 }
 
+/*
+ * Nothing is asked of the directory but its attributes, so that O_PATH does,
+ * which needs no right on it.
+ */
+static bool keep_fd_dir(struct procfs *fs, struct procfs_pid *p,
+			const char *path)
+{
+	int fd;
+
+	if (p->live_tid || !(p->keep & PROCFS_KEEP(PROCFS_FD_DIR)) ||
+	    !keptfd_has_room(&fs->kept))
+		return false;
+	fs->counts.n_calls++;
+	fd = openat(at_fd(fs, p), path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	fs->counts.n_calls += 2;
+	if (keptfd_keep(&fs->kept, &fd) == 0) {
+		p->fd[PROCFS_FD_DIR] = fd;
+		return true;
+	}
+	close(fd);
+	return false;
+}
+
+/* The number of descriptors is the size of their directory. */
+static int size_of_fd_dir(struct procfs *fs, struct procfs_pid *p,
+			  const char *path, uint64_t *ret)
+{
+	struct stat st;
+	int r;
+
+	fs->counts.n_calls++;
+	if ((p->fd[PROCFS_FD_DIR] >= 0 && !p->live_tid) ||
+	    keep_fd_dir(fs, p, path))
+		r = fstat(p->fd[PROCFS_FD_DIR], &st);
+	else
+		r = fstatat(at_fd(fs, p), path, &st, 0);
+	if (r < 0)
+		return outcome(errno);
+	*ret = (uint64_t)st.st_size;
+	return 0;
+}
+
 int procfs_count_fds(struct procfs *fs, struct procfs_pid *p, uint64_t *ret)
 {
 	char path[PATH_SIZE];
 	_cleanup_close_ int fd = -1;
-	struct stat st;
 
 	path_of(path, p, p->live_tid, "fd");
-	fs->counts.n_calls++;
 	fs->counts.n_reads++;
-	if (fs->fd_dir_has_size) {
-		if (fstatat(at_fd(fs, p), path, &st, 0) < 0)
-			return outcome(errno);
-		*ret = (uint64_t)st.st_size;
-		return 0;
-	}
+	if (fs->fd_dir_has_size)
+		return size_of_fd_dir(fs, p, path, ret);
+	fs->counts.n_calls += 2;
 	fd = openat(at_fd(fs, p), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return outcome(errno);
-	fs->counts.n_calls++;
 	return count_entries(fs, fd, ret);
 }
 
@@ -547,66 +587,6 @@ int procfs_read_live_stat(struct procfs *fs, struct procfs_pid *p,
 			  struct str *ret)
 {
 	return read_path(fs, p, p->live_tid, "stat", NULL, ret);
-}
-
-static bool read_host_file(struct procfs *fs, int fd, struct str *ret)
-{
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = pread(fd, fs->buf, PROCFS_BUF_SIZE, 0);
-	if (n < 0)
-		return false;
-	fs->buf[n] = '\0';
-	*ret = (struct str){fs->buf, (size_t)n};
-	return true;
-}
-
-int procfs_reclaim_count(struct procfs *fs, uint64_t *ret)
-{
-	static const char *const keys[] = {
-	    "pgsteal_anon ", "pgsteal_file ",	    "pswpin ",
-	    "pswpout ",	     "thp_collapse_alloc ",
-	};
-	struct str text;
-	uint64_t sum = 0;
-	unsigned found = 0;
-
-	if (!read_host_file(fs, fs->vmstat_fd, &text))
-		return PROC_ABSENT;
-	for (const char *line = text.s; *line;) {
-		const char *eol = strchrnul(line, '\n');
-
-		for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
-			const char *at = line + strlen(keys[i]);
-			uint64_t v;
-
-			if (strncmp(line, keys[i], strlen(keys[i])) == 0 &&
-			    proctext_number(&at, eol, &v)) {
-				sum += v;
-				found |= 1u << i;
-			}
-		}
-		line = *eol ? eol + 1 : eol;
-	}
-	/* Without huge pages there is no thp_collapse_alloc, and no need. */
-	if ((found & 15) != 15)
-		return PROC_ABSENT;
-	*ret = sum;
-	return 0;
-}
-
-bool procfs_has_swap(struct procfs *fs)
-{
-	struct str text;
-	const char *eol;
-
-	if (!read_host_file(fs, fs->swaps_fd, &text))
-		return true;
-	/* A title line, and then one line for each device. */
-	eol = memchr(text.s, '\n', text.n);
-	return !eol || eol + 1 < text.s + text.n;
 }
 
 int procfs_read_cmdline(int root_fd, pid_t pid, pid_t live_tid, char *buf,

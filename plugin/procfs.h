@@ -16,11 +16,21 @@
 #include "metric.h"
 #include "proctext.h"
 
+/* Files of the host. */
+enum procfs_host_file {
+	PROCFS_HOST_STAT,
+	PROCFS_HOST_LOADAVG,
+	PROCFS_HOST_VMSTAT,
+	PROCFS_HOST_SWAPS,
+	PROCFS_N_HOST_FILES,
+};
+
 enum procfs_file {
 	PROCFS_STAT,
 	PROCFS_IO,
 	PROCFS_STATUS,
-	PROCFS_N_KEPT, /* the files above may be kept open */
+	PROCFS_FD_DIR, /* a directory, for its size */
+	PROCFS_N_KEPT, /* those above may be kept open */
 	PROCFS_CGROUP = PROCFS_N_KEPT,
 	PROCFS_LIMITS,
 	PROCFS_N_FILES,
@@ -61,7 +71,8 @@ struct procfs {
 	struct metric_scale scale;
 	struct keptfd kept;
 	struct procfs_counts counts;
-	int vmstat_fd, swaps_fd;
+	int host_fd[PROCFS_N_HOST_FILES]; /* kept open; -1 where it is missing
+					   */
 	char *buf; /* scratch, PROCFS_BUF_SIZE bytes and a NUL */
 	pid_t *pid_list;
 	size_t n_pids, pid_cap;
@@ -73,6 +84,9 @@ enum {
 	PROCFS_BUF_SIZE = 64 * 1024,
 };
 
+/* Nothing open yet; procfs_close() is safe. */
+void procfs_init(struct procfs *fs);
+
 /* Returns 0 or a negative errno: then /proc there is unusable. */
 int procfs_open(struct procfs *fs, const struct procfs_options *o);
 void procfs_close(struct procfs *fs);
@@ -82,6 +96,9 @@ void procfs_close(struct procfs *fs);
  * getdents64(2) and one buffer. Returns 0 or a negative errno.
  */
 int procfs_list(struct procfs *fs);
+
+/* Brings pid_list in ascending order without repetitions. */
+void procfs_sort_list(struct procfs *fs);
 
 /*
  * CPU time of all threads of a process, ended ones included, in ns: it moves
@@ -153,6 +170,12 @@ int procfs_reclaim_count(struct procfs *fs, uint64_t *ret);
 
 /* True unless /proc/swaps says that there is no swap device. */
 bool procfs_has_swap(struct procfs *fs);
+
+/*
+ * Tasks attached since boot, and the number that was given last in our own
+ * namespace. Returns 0 or PROC_ABSENT.
+ */
+int procfs_forks(struct procfs *fs, uint64_t *ret_forks, pid_t *ret_last_pid);
 
 /*
  * Raw bytes of cmdline, up to `size`. MAY BLOCK for as long as the target

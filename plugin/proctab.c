@@ -2,6 +2,7 @@
 #include "proctab-internal.h"
 
 enum {
+	HOST_LOOK_S = 5,    /* at swap and reclaim of the host, at most */
 	LOOK_AGAIN_S = 600, /* at the latest, whatever happened on the host */
 };
 
@@ -51,15 +52,6 @@ struct proc *proc_new(pid_t pid)
 	return p;
 }
 
-/* Spreads the looks at idle processes over the refresh time. */
-static uint32_t spread(pid_t pid, uint32_t now_s, uint64_t refresh_ns)
-{
-	uint32_t period = (uint32_t)(refresh_ns / NSEC_PER_SEC);
-	uint32_t back = (uint32_t)pid * 2654435761u % MAX(period, 1u);
-
-	return now_s > back ? now_s - back : 0;
-}
-
 static bool is_same_list(const struct proctab *t)
 {
 	const pid_t *pid = t->fs->pid_list;
@@ -72,7 +64,7 @@ static bool is_same_list(const struct proctab *t)
 	return true;
 }
 
-static int add_entry(struct proctab *t, size_t n, pid_t pid, uint32_t now_s)
+static int add_entry(struct proctab *t, size_t n, pid_t pid)
 {
 	struct proc *p = proc_new(pid);
 
@@ -80,7 +72,6 @@ static int add_entry(struct proctab *t, size_t n, pid_t pid, uint32_t now_s)
 		return -ENOMEM;
 	t->spare[n] = (struct proc_entry){
 	    .pid = pid,
-	    .refreshed_s = spread(pid, now_s, t->opt.refresh_ns),
 	    .proc = p,
 	};
 	return 0;
@@ -98,7 +89,7 @@ static void swap_arrays(struct proctab *t)
 }
 
 /* Merges the sorted listing with the sorted table, into the spare array. */
-static int merge(struct proctab *t, uint32_t now_s)
+static int merge(struct proctab *t)
 {
 	const pid_t *pid = t->fs->pid_list;
 	size_t n_pids = t->fs->n_pids, n = 0, old = 0, i = 0;
@@ -120,7 +111,7 @@ static int merge(struct proctab *t, uint32_t now_s)
 		} else {
 			/* Out of memory: the process is seen in a later tick.
 			 */
-			if (add_entry(t, n, pid[i], now_s) == 0)
+			if (add_entry(t, n, pid[i]) == 0)
 				n++;
 			i++;
 		}
@@ -130,6 +121,55 @@ static int merge(struct proctab *t, uint32_t now_s)
 	swap_arrays(t);
 	t->n_procs = n;
 	t->n_gone = 0;
+	return 0;
+}
+
+static bool uses_gate(const struct proctab *t)
+{
+	return t->opt.gate && t->fs->has_clocks;
+}
+
+/*
+ * Instead of a listing: who was there and has not left, and who now answers
+ * by one of the numbers given since. A thread's number has no process clock.
+ */
+static int list_births(struct proctab *t, pid_t first, pid_t last)
+{
+	struct procfs *fs = t->fs;
+	size_t n_more = (size_t)(last - first) + 1;
+	uint64_t clock;
+	size_t n = 0;
+	int r = array_reserve(&fs->pid_list, &fs->pid_cap, t->n_procs + n_more,
+			      sizeof(*fs->pid_list));
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < t->n_procs; i++)
+		if (!(t->entry[i].proc->flags & PROC_IS_GONE))
+			fs->pid_list[n++] = t->entry[i].pid;
+	for (pid_t pid = first; pid <= last; pid++)
+		if (procfs_clock(fs, pid, &clock) == 0)
+			fs->pid_list[n++] = pid;
+	fs->n_pids = n;
+	procfs_sort_list(fs);
+	return 0;
+}
+
+static int list(struct proctab *t, const struct moment *now)
+{
+	pid_t first = 1, last = 0;
+
+	if (!uses_gate(t))
+		return procfs_list(t->fs);
+	switch (births_look(&t->births, t->fs, now->mono_ns,
+			    (unsigned)t->n_procs, &first, &last)) {
+	case BIRTHS_UNKNOWN:
+		return procfs_list(t->fs);
+	case BIRTHS_NONE:
+		return t->n_gone ? list_births(t, 1, 0) : 0;
+	case BIRTHS_AMONG:
+		return list_births(t, first, last);
+	}
 	return 0;
 }
 
@@ -143,57 +183,80 @@ int proctab_list(struct proctab *t, const struct moment *now)
 		t->first_tick_start =
 		    now->boot_ns / NSEC_PER_SEC * hz +
 		    now->boot_ns % NSEC_PER_SEC * hz / NSEC_PER_SEC;
-	r = procfs_list(t->fs);
+	r = list(t, now);
 	if (r < 0)
 		return r;
 	if (is_same_list(t))
 		return 0;
-	r = merge(t, (uint32_t)(now->mono_ns / NSEC_PER_SEC));
+	r = merge(t);
 	if (r == 0)
 		keptfd_provide(&t->fs->kept, (unsigned)t->n_procs);
 	return r;
 }
 
 /* Notes whether the kernel changed memory of processes that did not run. */
-static void watch_host(struct proctab *t, uint32_t now_s)
+static void watch_host(struct proctab *t)
 {
+	bool first = t->host_looked_s == 0;
 	uint64_t count;
 
+	if (!first && t->now_s - t->host_looked_s < HOST_LOOK_S)
+		return;
+	t->host_looked_s = t->now_s;
 	t->has_swap = procfs_has_swap(t->fs);
 	if (procfs_reclaim_count(t->fs, &count) != 0) {
-		t->reclaim_s = now_s; /* not told: it may always have */
+		t->reclaim_s = t->now_s; /* not told: it may always have */
 		return;
 	}
-	if (count != t->reclaim_count)
-		t->reclaim_s = now_s;
+	if (count != t->reclaim_count && !first)
+		t->reclaim_s = t->now_s;
 	t->reclaim_count = count;
 }
 
-/* Is an idle process to be looked at all the same? */
-static bool is_stale(const struct proctab *t, const struct proc_entry *e,
-		     uint32_t now_s)
+/* Once in each period it is the turn of a process, spread by its number. */
+static bool is_turn(const struct proctab *t, pid_t pid, uint32_t period_s)
 {
-	uint32_t age = now_s - e->refreshed_s;
+	uint32_t phase = (uint32_t)pid * 2654435761u % period_s;
 
-	if (age >= LOOK_AGAIN_S)
+	return (t->now_s + phase) / period_s !=
+	       (t->last_tick_s + phase) / period_s;
+}
+
+/* Others may have moved it to another cgroup. */
+static bool is_moved(struct proctab *t, struct proc *p)
+{
+	struct str text;
+
+	return procfs_read(t->fs, &p->at, PROCFS_CGROUP, &text) == 0 &&
+	       (uint32_t)hash_bytes(text) != p->cgroup_hash;
+}
+
+/* Can there be news of a process that did not run? */
+static bool is_stale(struct proctab *t, const struct proc_entry *e)
+{
+	uint32_t refresh_s = (uint32_t)(t->opt.refresh_ns / NSEC_PER_SEC);
+
+	if (is_turn(t, e->pid, LOOK_AGAIN_S))
 		return true;
-	return age >= t->opt.refresh_ns / NSEC_PER_SEC &&
-	       (t->opt.cgroup || t->reclaim_s >= e->refreshed_s);
+	if (!is_turn(t, e->pid, MAX(refresh_s, 1u)))
+		return false;
+	return t->reclaim_s >= e->looked_s ||
+	       (t->opt.cgroup && is_moved(t, e->proc));
 }
 
 /*
  * The clock is read before the files: what a process does between the two
  * moves its clock beyond what is noted here, and is seen in the next tick.
  */
-static bool is_due(struct proctab *t, struct proc_entry *e, bool gate,
-		   uint32_t now_s)
+static bool is_due(struct proctab *t, struct proc_entry *e, bool gate)
 {
 	uint64_t clock = 0;
 
 	if (!gate || !e->proc->start)
 		return true;
 	if (procfs_clock(t->fs, e->pid, &clock) == 0 && clock == e->clock) {
-		if (is_stale(t, e, now_s))
+		e->proc->at.keep = 0;
+		if (is_stale(t, e))
 			return true;
 		t->counts.n_saved++;
 		return false;
@@ -207,27 +270,26 @@ static bool is_due(struct proctab *t, struct proc_entry *e, bool gate,
 
 int proctab_gate(struct proctab *t, const struct moment *now)
 {
-	uint32_t now_s = (uint32_t)(now->mono_ns / NSEC_PER_SEC);
-	bool gate = t->opt.gate && t->fs->has_clocks;
+	bool gate = uses_gate(t);
 	int r =
 	    array_reserve(&t->due, &t->due_cap, t->n_procs, sizeof(*t->due));
 
 	if (r < 0)
 		return r;
-	watch_host(t, now_s);
+	t->last_tick_s = t->now_s;
+	t->now_s = (uint32_t)(now->mono_ns / NSEC_PER_SEC);
+	watch_host(t);
 	t->n_due = 0;
 	for (size_t i = 0; i < t->n_procs; i++) {
 		struct proc_entry *e = &t->entry[i];
 
-		if (!is_due(t, e, gate, now_s))
+		if (!is_due(t, e, gate))
 			continue;
 		if (!gate) {
 			e->proc->at.keep = e->proc->worth;
 			e->proc->ran_tick = t->tick;
 		}
-		/* A new process keeps its place in the spread. */
-		if (e->proc->start)
-			e->refreshed_s = now_s;
+		e->looked_s = t->now_s;
 		t->due[t->n_due++] = (uint32_t)i;
 	}
 	return 0;

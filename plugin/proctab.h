@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base.h"
+#include "births.h"
 #include "metric.h"
 #include "procfs.h"
 
@@ -53,8 +54,8 @@ struct proc {
 
 struct proc_entry {
 	pid_t pid;
-	uint32_t refreshed_s; /* CLOCK_MONOTONIC of the last look */
-	uint64_t clock;	      /* CPU clock at the last look, ns */
+	uint32_t looked_s; /* CLOCK_MONOTONIC of the last look */
+	uint64_t clock;	   /* CPU clock at the last look, ns */
 	struct proc *proc;
 };
 
@@ -81,6 +82,7 @@ struct proctab_options {
 struct proctab {
 	struct procfs *fs;
 	struct proctab_options opt;
+	struct births births;
 	struct proc_entry *entry, *spare; /* by ascending pid */
 	size_t n_procs, cap, spare_cap;
 	uint32_t *due; /* indices of entries to be looked at in this tick */
@@ -88,7 +90,9 @@ struct proctab {
 	uint32_t tick;
 	uint64_t first_tick_start; /* first tick, in ticks since boot */
 	uint64_t reclaim_count;
-	uint32_t reclaim_s; /* CLOCK_MONOTONIC when it last moved */
+	uint32_t reclaim_s;	     /* CLOCK_MONOTONIC when it last moved */
+	uint32_t host_looked_s;	     /* and when the host was looked at */
+	uint32_t now_s, last_tick_s; /* CLOCK_MONOTONIC */
 	bool has_swap;
 	struct proc_tasks *task_scratch;
 	size_t n_gone; /* entries that leave at the next list */
@@ -107,8 +111,9 @@ void proctab_init(struct proctab *t, struct procfs *fs);
 void proctab_done(struct proctab *t);
 
 /*
- * Which processes exist? Takes the listing of fs: drops who is not in it,
- * adds who is new. Returns 0 or -ENOMEM.
+ * Which processes exist? Drops who left, adds who is new. /proc is listed
+ * only if somebody can have been born; who left, the clocks tell. Returns 0
+ * or a negative errno.
  */
 int proctab_list(struct proctab *t, const struct moment *now);
 

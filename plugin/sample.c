@@ -259,6 +259,7 @@ static sample_fn *const sample_fns[SOURCE_N] = {
 /*
  * Of two descriptors for each process, stat takes one. The other is best
  * spent on io, or else on the directory, through which the rest is opened.
+ * Where few enough processes run there is a third one.
  */
 static uint8_t worth_keeping(const struct proctab *t, metric_mask wanted)
 {
@@ -268,6 +269,8 @@ static uint8_t worth_keeping(const struct proctab *t, metric_mask wanted)
 		worth |= PROCFS_KEEP(PROCFS_IO);
 	else if (wanted & ~t->rows[SOURCE_STAT])
 		worth |= PROCFS_KEEP_DIR;
+	if (wanted & t->rows[SOURCE_FDS] && 3 * t->n_due <= t->fs->kept.budget)
+		worth |= PROCFS_KEEP(PROCFS_FD_DIR);
 	if (wanted & t->rows[SOURCE_STATUS] & ~t->swap_rows ||
 	    (wanted & t->swap_rows && t->has_swap))
 		worth |= PROCFS_KEEP(PROCFS_STATUS);

@@ -72,6 +72,8 @@ void selfstat_emit(const struct selfstat *s, value_fn *fn, void *arg)
 		    .ds = {row->ds},
 		};
 
+		if (v == SELFSTAT_ABSENT)
+			continue;
 		if (row->derive)
 			out.u[0] = v;
 		else

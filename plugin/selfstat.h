@@ -29,4 +29,10 @@ struct selfstat_type {
 
 extern const struct selfstat_type selfstat_types[];
 
+/*
+ * Tells all figures but those of SELFSTAT_ABSENT: of files that nobody asked
+ * for it is not known whether they could be read.
+ */
+#define SELFSTAT_ABSENT UINT64_MAX
+
 void selfstat_emit(const struct selfstat *s, value_fn *fn, void *arg);

@@ -14,7 +14,7 @@ cd "$src"
 layers='
 0 base diag outbuf suggest
 1 metric cgroup rule matcher subject name
-2 procfs proctext keptfd users yamltree rulefile group
+2 procfs prochost births proctext keptfd users yamltree rulefile group
 3 lane exits gpu proctab look sample
 4 monitor classify notice place reload selfstat
 5 plugin command check dump bench alloccount clocks events

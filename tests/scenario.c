@@ -370,30 +370,30 @@ static void want_calls(const char *line)
 		wrong("%s of %s: want %u calls, got %u", call, path, n, got);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
 /* The groups that have members, in alphabetical order. */
 static void want_groups(const char *want)
 {
-	static char names[4096];
-	const char *found[VALUES_MAX];
+	static char found[VALUES_MAX][72], names[VALUES_MAX];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < run.n_values; i++) {
-		char *dot = strstr(run.value[i].id, ".ps_count");
-		unsigned at;
+		const char *id = run.value[i].id, *end;
 
-		if (!dot || run.value[i].text[0] == '0')
-			continue;
-		for (at = n++;
-		     at > 0 && strcmp(found[at - 1], run.value[i].id) > 0; at--)
-			found[at] = found[at - 1];
-		found[at] = run.value[i].id;
+		end = strstr(id, ".ps_count");
+		if (end && run.value[i].text[0] != '0')
+			snprintf(found[n++], sizeof(found[0]), "%.*s",
+				 (int)(end - id), id);
 	}
+	qsort(found, n, sizeof(found[0]), compare_names);
 	names[0] = '\0';
 	for (unsigned i = 0; i < n; i++)
 		snprintf(names + strlen(names), sizeof(names) - strlen(names),
-			 "%s%.*s", i ? " " : "",
-			 (int)(strstr(found[i], ".ps_count") - found[i]),
-			 found[i]);
+			 "%s%s", i ? " " : "", found[i]);
 	if (strcmp(names, want))
 		wrong("want groups \"%s\", got \"%s\"", want, names);
 }

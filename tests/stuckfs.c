@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes processes that hang while they hold their mmap lock, for tests:
+ * Makes processes that hang in the kernel, for tests:
  *
- *	stuckfs N SECONDS [vfork]
+ *	stuckfs N SECONDS [mmap|vfork|exec]
  *
  * A FUSE file system, mounted where nobody else sees it, never answers a
- * write. Each of N processes "stuck0", "stuck1", ... maps a file of it, writes
- * to the mapping and lets one thread put another mapping in its place: that
- * has to write the page back first, and waits for ever. Another thread goes on
- * using CPU, or with "vfork" starts a child "stuckexec" that hangs in execve()
- * because the memory is not its own yet.
+ * write or a flush. N processes "stuck0", "stuck1", ... open a file of it.
+ * mmap: one thread puts another mapping in the place of a dirty one of the
+ * file. That has to be written back first, with the mmap lock held. Another
+ * thread goes on using CPU. vfork: the same, and a child "stuckexec" hangs in
+ * execve(), where it waits for that lock with its own exec_update_lock held.
+ * exec: the file is to be closed in execve(); there the flush is waited for,
+ * with the exec_update_lock held.
  *
- * Prints "PID" for each, with "vfork" "PID CHILD", and then "ready". The first
- * byte of standard input releases them all, its end ends them. Nothing is
+ * Prints "PID" of each, with vfork that of the child, too; and then "ready".
+ * A byte on standard input releases them all, its end ends them. Nothing is
  * left behind whatever happens: SECONDS are the limit, and who dies takes the
  * others along. Whoever reads a command line of theirs meanwhile (ps, pgrep)
  * hangs, too. Exits with 77 if there is no FUSE here.
@@ -40,6 +42,12 @@
 #include <unistd.h>
 
 #define MOUNTPOINT "/tmp" /* of our own mount namespace */
+
+enum how {
+	MMAP,
+	VFORK,
+	EXEC,
+};
 
 enum {
 	EXIT_NO_FUSE = 77,
@@ -70,8 +78,7 @@ static struct stat stat_of(fuse_ino_t ino)
 	struct stat st = {
 	    .st_ino = ino,
 	    .st_nlink = 1,
-	    .st_mode =
-		ino == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0644,
+	    .st_mode = ino == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0644,
 	    .st_size = ino == FUSE_ROOT_ID ? 0 : FILE_SIZE,
 	};
 
@@ -117,7 +124,13 @@ static void fs_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	fuse_reply_buf(req, zeros, n < size ? n : size);
 }
 
-/* The point of it all. */
+/* The point of it all: no answer; but whoever started us is told. */
+static void keep_waiting(void)
+{
+	if (write(STDOUT_FILENO, "", 1) < 0)
+		_exit(1);
+}
+
 static void fs_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 		     size_t size, off_t off, struct fuse_file_info *fi)
 {
@@ -127,16 +140,26 @@ static void fs_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 	(void)size;
 	(void)off;
 	(void)fi;
+	keep_waiting();
 }
 
-static void serve(void)
+static void fs_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	static const struct fuse_lowlevel_ops ops = {
+	(void)req;
+	(void)ino;
+	(void)fi;
+	keep_waiting();
+}
+
+static void serve(bool flushes)
+{
+	const struct fuse_lowlevel_ops ops = {
 	    .lookup = fs_lookup,
 	    .getattr = fs_getattr,
 	    .open = fs_open,
 	    .read = fs_read,
 	    .write = fs_write,
+	    .flush = flushes ? fs_flush : NULL,
 	};
 	char name[] = "stuckfs";
 	char *argv[] = {name, NULL};
@@ -153,20 +176,22 @@ static void serve(void)
 /* What hangs. */
 
 static char *mapping;
+static volatile pid_t *child_of; /* shared by all */
+static volatile pid_t stuck_tid;
 
 static void *get_stuck(void *arg)
 {
 	(void)arg;
+	stuck_tid = gettid();
 	/* fuse_vma_close(), fs/fuse/file.c, Linux 6.18: writes back. */
-	mmap(mapping, FILE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-	     -1, 0);
+	mmap(mapping, FILE_SIZE, PROT_READ,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	return NULL;
 }
 
-static char *map_dirty_file(unsigned number)
+static int open_file(unsigned number)
 {
 	char path[sizeof(MOUNTPOINT) + 8];
-	char *p;
 	int fd = -1;
 
 	snprintf(path, sizeof(path), MOUNTPOINT "/%u", number);
@@ -175,26 +200,37 @@ static char *map_dirty_file(unsigned number)
 		if (fd < 0)
 			pause_ms(10);
 	}
-	p = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (fd < 0 || p == MAP_FAILED)
+	if (fd < 0)
+		_exit(1);
+	return fd;
+}
+
+static char *map_dirty_file(unsigned number)
+{
+	int fd = open_file(number);
+	char *p =
+	    mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
 		_exit(1);
 	close(fd); /* would write back, too */
-	memset(p, 1, FILE_SIZE);
+	p[0] = 1;
 	return p;
 }
 
-/* About a tenth of one processor, and no page that is not there yet. */
-static void use_cpu(void)
+/* About a tenth of one processor, so many times or for ever. */
+static void use_cpu(unsigned times)
 {
-	for (;;) {
+	for (unsigned i = 0; !times || i < times; i++) {
 		struct timespec ts;
-		long until;
+		long long now, until = 0;
 
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		until = ts.tv_nsec + 2000000;
-		do
+		do {
 			clock_gettime(CLOCK_MONOTONIC, &ts);
-		while (ts.tv_nsec < until && ts.tv_nsec + 4000000 > until);
+			now = ts.tv_sec * 1000000000ll + ts.tv_nsec;
+			if (!until)
+				until = now + 2000000;
+		} while (now < until);
 		pause_ms(18);
 	}
 }
@@ -203,7 +239,7 @@ static void use_cpu(void)
  * True if a thread waits for something that no signal ends. From status,
  * because stat itself may hang (exec_update_lock).
  */
-static bool has_blocked_thread(pid_t pid, pid_t tid)
+static bool is_blocked(pid_t pid, pid_t tid)
 {
 	char path[64], text[4096];
 	ssize_t n;
@@ -221,84 +257,91 @@ static bool has_blocked_thread(pid_t pid, pid_t tid)
 	return strstr(text, "\nState:\tD") != NULL;
 }
 
-static volatile pid_t stuck_tid;
-
-static void *run_stuck(void *arg)
-{
-	stuck_tid = gettid();
-	return get_stuck(arg);
-}
-
-static void start_child(int out)
+static void become_true(void)
 {
 	char *const argv[] = {(char[]){"true"}, NULL};
-	pid_t child = vfork();
 
-	if (child == 0) {
-		pid_t me = getpid();
+	execv("/bin/true", argv);
+	_exit(1);
+}
 
+static void start_child(unsigned number)
+{
+	if (vfork() == 0) {
 		prctl(PR_SET_NAME, "stuckexec");
-		if (write(out, &me, sizeof(me)) < 0)
-			_exit(1);
-		execv("/bin/true", argv);
-		_exit(1);
+		child_of[number] = getpid();
+		become_true();
 	}
 }
 
-/* Tells over `out`: its child's pid, or 0. */
-static void be_stuck(unsigned number, int out, bool with_child)
+static void be_stuck(unsigned number, enum how how)
 {
 	char name[16];
 	pthread_t thread;
-	pid_t none = 0;
 
 	snprintf(name, sizeof(name), "stuck%u", number);
 	prctl(PR_SET_NAME, name);
+	if (how == EXEC) {
+		open_file(number);
+		become_true();
+	}
 	mapping = map_dirty_file(number);
-	if (pthread_create(&thread, NULL, run_stuck, NULL) != 0)
+	use_cpu(1); /* all pages that it needs are there from now on */
+	if (pthread_create(&thread, NULL, get_stuck, NULL) != 0)
 		_exit(1);
-	while (!stuck_tid || !has_blocked_thread(getpid(), stuck_tid))
+	while (!stuck_tid || !is_blocked(getpid(), stuck_tid))
 		pause_ms(5);
-	if (with_child)
-		start_child(out);
-	else if (write(out, &none, sizeof(none)) < 0)
-		_exit(1);
-	use_cpu();
+	if (how == VFORK)
+		start_child(number);
+	use_cpu(0);
 }
 
 /* Whoever starts and ends all that. */
 
-static pid_t server, stuck[STUCK_MAX], child_of[STUCK_MAX];
+static pid_t server, stuck[STUCK_MAX];
 
-static bool start_stuck(unsigned number, bool with_child)
+static void start_server(bool flushes, int *ret_out)
 {
 	pid_t parent = getpid();
-	struct pollfd pfd;
 	int fds[2];
-	bool told;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return false;
-	stuck[number] = fork();
-	if (stuck[number] == 0) {
+		exit(1);
+	server = fork();
+	if (server == 0) {
 		die_with_parent(parent);
-		close(STDIN_FILENO);
-		close(STDOUT_FILENO);
-		be_stuck(number, fds[1], with_child);
+		if (dup3(fds[1], STDOUT_FILENO, O_CLOEXEC) < 0)
+			_exit(1);
+		serve(flushes);
 	}
 	close(fds[1]);
-	pfd = (struct pollfd){.fd = fds[0], .events = POLLIN};
-	told = poll(&pfd, 1, PATIENCE_MS) == 1 &&
-	       read(fds[0], &child_of[number], sizeof(pid_t)) == sizeof(pid_t);
-	close(fds[0]);
-	for (unsigned ms = 0; told && with_child && ms < PATIENCE_MS; ms += 10) {
-		pid_t child = child_of[number];
+	*ret_out = fds[0];
+}
 
-		if (has_blocked_thread(child, child))
+static bool wait_blocked(const volatile pid_t *pid)
+{
+	for (unsigned ms = 0; ms < PATIENCE_MS; ms += 10) {
+		if (*pid && is_blocked(*pid, *pid))
 			return true;
 		pause_ms(10);
 	}
-	return told && !with_child;
+	return false;
+}
+
+static bool start_stuck(unsigned number, enum how how, int server_out)
+{
+	struct pollfd pfd = {.fd = server_out, .events = POLLIN};
+	pid_t parent = getpid();
+	char byte;
+
+	stuck[number] = fork();
+	if (stuck[number] == 0) {
+		die_with_parent(parent);
+		be_stuck(number, how);
+	}
+	return poll(&pfd, 1, PATIENCE_MS) == 1 &&
+	       read(server_out, &byte, 1) == 1 &&
+	       (how != VFORK || wait_blocked(&child_of[number]));
 }
 
 static void end_all(unsigned n)
@@ -317,18 +360,50 @@ static bool in_own_mount_namespace(void)
 	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
+static bool parse_how(const char *text, enum how *ret)
+{
+	static const char *const names[] = {"mmap", "vfork", "exec"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*ret = (enum how)i;
+		return true;
+	}
+	return false;
+}
+
+static bool start_all(unsigned n, enum how how)
+{
+	int server_out;
+
+	child_of = mmap(NULL, STUCK_MAX * sizeof(pid_t), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (child_of == MAP_FAILED)
+		return false;
+	start_server(how == EXEC, &server_out);
+	for (unsigned i = 0; i < n; i++) {
+		if (!start_stuck(i, how, server_out))
+			return false;
+		printf("%d", (int)stuck[i]);
+		if (how == VFORK)
+			printf(" %d", (int)child_of[i]);
+		printf("\n");
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
 	int seconds = argc > 2 ? atoi(argv[2]) : 0;
-	bool with_child = argc > 3 && strcmp(argv[3], "vfork") == 0;
 	struct pollfd pfd = {.fd = STDIN_FILENO, .events = POLLIN};
-	pid_t parent = getpid();
-	bool ok = true;
+	enum how how = MMAP;
 	char byte;
 
-	if (n < 1 || n > STUCK_MAX || seconds < 1) {
-		fprintf(stderr, "usage: stuckfs N SECONDS [vfork]\n");
+	if (n < 1 || n > STUCK_MAX || seconds < 1 ||
+	    (argc > 3 && !parse_how(argv[3], &how))) {
+		fprintf(stderr, "usage: stuckfs N SECONDS [mmap|vfork|exec]\n");
 		return 2;
 	}
 	if (access("/dev/fuse", R_OK | W_OK) < 0 || !in_own_mount_namespace()) {
@@ -336,21 +411,7 @@ int main(int argc, char **argv)
 		return EXIT_NO_FUSE;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	server = fork();
-	if (server == 0) {
-		die_with_parent(parent);
-		close(STDIN_FILENO);
-		close(STDOUT_FILENO);
-		serve();
-	}
-	for (unsigned i = 0; ok && i < n; i++) {
-		ok = start_stuck(i, with_child);
-		if (ok && with_child)
-			printf("%d %d\n", (int)stuck[i], (int)child_of[i]);
-		else if (ok)
-			printf("%d\n", (int)stuck[i]);
-	}
-	if (!ok) {
+	if (!start_all(n, how)) {
 		fprintf(stderr, "stuckfs: nothing hangs here\n");
 		end_all(n);
 		return EXIT_NO_FUSE;

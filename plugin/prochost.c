@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "prochost.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+static const char *const names[PROCFS_N_HOST_FILES] = {
+    [PROCFS_HOST_STAT] = "stat",
+    [PROCFS_HOST_LOADAVG] = "loadavg",
+    [PROCFS_HOST_VMSTAT] = "vmstat",
+    [PROCFS_HOST_SWAPS] = "swaps",
+};
+
+/*
+ * Containers may have such a file replaced by one of a FUSE server (lxcfs),
+ * which may not answer: no other mount is entered. Kernels before 5.6 cannot
+ * say so; there the file is missing, and whoever wants it does without.
+ */
+static int open_host_file(const struct procfs *fs, const char *name)
+{
+	struct open_how how = {
+	    .flags = O_RDONLY | O_CLOEXEC,
+	    .resolve = RESOLVE_NO_XDEV,
+	};
+
+	if (!fs->is_procfs)
+		return openat(fs->root_fd, name, O_RDONLY | O_CLOEXEC);
+	return (int)syscall(SYS_openat2, fs->root_fd, name, &how, sizeof(how));
+}
+
+void prochost_open(struct procfs *fs)
+{
+	for (unsigned i = 0; i < PROCFS_N_HOST_FILES; i++)
+		fs->host_fd[i] = open_host_file(fs, names[i]);
+}
+
+void prochost_close(struct procfs *fs)
+{
+	for (unsigned i = 0; i < PROCFS_N_HOST_FILES; i++) {
+		base_closep(&fs->host_fd[i]);
+		fs->host_fd[i] = -1;
+	}
+}
+
+static bool read_host_file(struct procfs *fs, enum procfs_host_file file,
+			   struct str *ret)
+{
+	int fd = fs->host_fd[file];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = pread(fd, fs->buf, PROCFS_BUF_SIZE, 0);
+	if (n < 0)
+		return false;
+	fs->buf[n] = '\0';
+	*ret = (struct str){fs->buf, (size_t)n};
+	return true;
+}
+
+int procfs_reclaim_count(struct procfs *fs, uint64_t *ret)
+{
+	static const char *const keys[] = {
+	    "pgsteal_anon ", "pgsteal_file ",	    "pswpin ",
+	    "pswpout ",	     "thp_collapse_alloc ",
+	};
+	struct str text;
+	uint64_t sum = 0;
+	unsigned found = 0;
+
+	if (!read_host_file(fs, PROCFS_HOST_VMSTAT, &text))
+		return PROC_ABSENT;
+	for (const char *line = text.s; *line;) {
+		const char *eol = strchrnul(line, '\n');
+
+		for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
+			const char *at = line + strlen(keys[i]);
+			uint64_t v;
+
+			if (strncmp(line, keys[i], strlen(keys[i])) == 0 &&
+			    proctext_number(&at, eol, &v)) {
+				sum += v;
+				found |= 1u << i;
+			}
+		}
+		line = *eol ? eol + 1 : eol;
+	}
+	/* Without huge pages there is no thp_collapse_alloc, and no need. */
+	if ((found & 15) != 15)
+		return PROC_ABSENT;
+	*ret = sum;
+	return 0;
+}
+
+bool procfs_has_swap(struct procfs *fs)
+{
+	struct str text;
+	const char *eol;
+
+	if (!read_host_file(fs, PROCFS_HOST_SWAPS, &text))
+		return true;
+	/* A title line, and then one line for each device. */
+	eol = memchr(text.s, '\n', text.n);
+	return !eol || eol + 1 < text.s + text.n;
+}
+
+int procfs_forks(struct procfs *fs, uint64_t *ret_forks, pid_t *ret_last_pid)
+{
+	static const char key[] = "\nprocesses ";
+	struct str text;
+	const char *at, *end;
+	uint64_t forks, pid;
+
+	if (!read_host_file(fs, PROCFS_HOST_STAT, &text))
+		return PROC_ABSENT;
+	at = memmem(text.s, text.n, key, sizeof(key) - 1);
+	if (!at)
+		return PROC_ABSENT;
+	at += sizeof(key) - 1;
+	if (!proctext_number(&at, text.s + text.n, &forks) ||
+	    !read_host_file(fs, PROCFS_HOST_LOADAVG, &text))
+		return PROC_ABSENT;
+	end = text.s + text.n;
+	at = memrchr(text.s, ' ', text.n);
+	if (!at++ || !proctext_number(&at, end, &pid) || pid > INT32_MAX)
+		return PROC_ABSENT;
+	*ret_forks = forks;
+	*ret_last_pid = (pid_t)pid;
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of procfs.h that reads files of the host, not of a process. Only
+ * procfs.c includes this.
+ */
+#pragma once
+
+#include "procfs.h"
+
+void prochost_open(struct procfs *fs);
+void prochost_close(struct procfs *fs);
