@@ -13,7 +13,11 @@ enum births_answer births_look(struct births *b, struct procfs *fs,
 	struct births was = *b;
 	uint64_t n_forks, span;
 
-	b->known = procfs_forks(fs, &b->forks, &b->last_pid) == 0;
+	b->known = procfs_forks(fs, &b->forks) == 0;
+	if (b->known && was.known && b->forks == was.forks &&
+	    now_ns - was.listed_ns < BIRTHS_TRUST_NS)
+		return BIRTHS_NONE;
+	b->known = b->known && procfs_last_pid(fs, &b->last_pid) == 0;
 	b->last_pid_before = was.last_pid;
 	if (!b->known || !was.known || !was.last_pid_before ||
 	    now_ns - was.listed_ns >= BIRTHS_TRUST_NS) {
@@ -21,8 +25,6 @@ enum births_answer births_look(struct births *b, struct procfs *fs,
 		return BIRTHS_UNKNOWN;
 	}
 	n_forks = b->forks - was.forks;
-	if (n_forks == 0)
-		return BIRTHS_NONE;
 
 	/* A cycle that began anew, or numbers that were not given in turn. */
 	span = (uint64_t)(b->last_pid - was.last_pid_before);

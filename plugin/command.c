@@ -11,8 +11,6 @@
 #include "check.h"
 #include "dump.h"
 
-#define DEFAULT_RULES "/etc/proctally.yaml"
-
 enum {
 	EXIT_USAGE = 2,
 };
@@ -35,7 +33,7 @@ struct call {
 static struct monitor_options monitor_options(const struct options *o)
 {
 	return (struct monitor_options){
-	    .rules_path = o->rules ? o->rules : DEFAULT_RULES,
+	    .rules_path = o->rules ? o->rules : PROCTALLY_RULES,
 	    .proc_path = o->proc_path ? o->proc_path : "/proc",
 	    .sys_path = o->sys_path ? o->sys_path : "/sys",
 	};
@@ -114,7 +112,7 @@ static const struct option long_options[] = {
 };
 
 static const char *const option_help[][2] = {
-    {"--rules FILE", "the rule file (" DEFAULT_RULES ")"},
+    {"--rules FILE", "the rule file (" PROCTALLY_RULES ")"},
     {"--proc ROOT", "where procfs is mounted (/proc)"},
     {"--sys ROOT", "where sysfs is mounted (/sys)"},
     {"--interval S", "seconds between ticks (10; bench: 0.2)"},

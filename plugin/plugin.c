@@ -18,7 +18,6 @@
 #include "selfstat.h"
 
 #define PLUGIN_NAME "proctally"
-#define DEFAULT_RULES "/etc/proctally.yaml"
 #define LOG_PREFIX PLUGIN_NAME " plugin: "
 
 #define TEXT_OF(x) #x
@@ -68,7 +67,7 @@ static struct instance *instance_new(void)
 
 	if (!in)
 		return NULL;
-	in->rules = strdup(DEFAULT_RULES);
+	in->rules = strdup(PROCTALLY_RULES);
 	in->proc_path = strdup("/proc");
 	in->sys_path = strdup("/sys");
 	if (in->rules && in->proc_path && in->sys_path)

@@ -7,6 +7,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 
@@ -201,13 +202,23 @@ int procfs_list(struct procfs *fs)
 	return r;
 }
 
+/* The vDSO could only hand it on; this is the hottest call of all. */
+static int read_clock(clockid_t id, struct timespec *ts)
+{
+#ifdef __LP64__
+	return (int)syscall(SYS_clock_gettime, id, ts);
+#else
+	return clock_gettime(id, ts);
+#endif
+}
+
 int procfs_clock(struct procfs *fs, pid_t pid, uint64_t *ret_ns)
 {
 	struct timespec ts;
 
 	fs->counts.n_calls++;
 	fs->counts.n_clocks++;
-	if (clock_gettime(clock_of(pid), &ts) < 0)
+	if (read_clock(clock_of(pid), &ts) < 0)
 		return PROC_GONE;
 	*ret_ns = (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 	return 0;

@@ -171,11 +171,11 @@ int procfs_reclaim_count(struct procfs *fs, uint64_t *ret);
 /* True unless /proc/swaps says that there is no swap device. */
 bool procfs_has_swap(struct procfs *fs);
 
-/*
- * Tasks attached since boot, and the number that was given last in our own
- * namespace. Returns 0 or PROC_ABSENT.
- */
-int procfs_forks(struct procfs *fs, uint64_t *ret_forks, pid_t *ret_last_pid);
+/* Tasks attached since boot. Returns 0 or PROC_ABSENT. */
+int procfs_forks(struct procfs *fs, uint64_t *ret);
+
+/* The number given last in our own namespace. Returns 0 or PROC_ABSENT. */
+int procfs_last_pid(struct procfs *fs, pid_t *ret);
 
 /*
  * Raw bytes of cmdline, up to `size`. MAY BLOCK for as long as the target

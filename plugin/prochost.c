@@ -105,12 +105,11 @@ bool procfs_has_swap(struct procfs *fs)
 	return !eol || eol + 1 < text.s + text.n;
 }
 
-int procfs_forks(struct procfs *fs, uint64_t *ret_forks, pid_t *ret_last_pid)
+int procfs_forks(struct procfs *fs, uint64_t *ret)
 {
 	static const char key[] = "\nprocesses ";
 	struct str text;
-	const char *at, *end;
-	uint64_t forks, pid;
+	const char *at;
 
 	if (!read_host_file(fs, PROCFS_HOST_STAT, &text))
 		return PROC_ABSENT;
@@ -118,14 +117,21 @@ int procfs_forks(struct procfs *fs, uint64_t *ret_forks, pid_t *ret_last_pid)
 	if (!at)
 		return PROC_ABSENT;
 	at += sizeof(key) - 1;
-	if (!proctext_number(&at, text.s + text.n, &forks) ||
-	    !read_host_file(fs, PROCFS_HOST_LOADAVG, &text))
+	return proctext_number(&at, text.s + text.n, ret) ? 0 : PROC_ABSENT;
+}
+
+int procfs_last_pid(struct procfs *fs, pid_t *ret)
+{
+	struct str text;
+	const char *at;
+	uint64_t pid;
+
+	if (!read_host_file(fs, PROCFS_HOST_LOADAVG, &text))
 		return PROC_ABSENT;
-	end = text.s + text.n;
 	at = memrchr(text.s, ' ', text.n);
-	if (!at++ || !proctext_number(&at, end, &pid) || pid > INT32_MAX)
+	if (!at++ || !proctext_number(&at, text.s + text.n, &pid) ||
+	    pid > INT32_MAX)
 		return PROC_ABSENT;
-	*ret_forks = forks;
-	*ret_last_pid = (pid_t)pid;
+	*ret = (pid_t)pid;
 	return 0;
 }

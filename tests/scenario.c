@@ -18,6 +18,7 @@
 
 #include "base.h"
 #include "inject.h"
+#include "lane.h"
 #include "monitor.h"
 #include "tap.h"
 
@@ -25,7 +26,9 @@ enum {
 	VALUES_MAX = 4096,
 	EVENTS_MAX = 64,
 	STAT_FIELDS = 52,
-	SLOW_MS = 1000, /* no call of the monitor may take as long */
+	SLOW_MS = 10000, /* no call of the monitor may take as long */
+	PATIENCE = 100,	 /* times as long lanes are waited for, and so long */
+	PATIENCE_STUCK = 5, /* where somebody never answers */
 };
 
 struct value {
@@ -43,6 +46,7 @@ static struct run {
 	struct monitor *monitor;
 	uint64_t mono_ns, boot_ns, real_ns;
 	bool ticked;
+	bool is_stuck;	   /* some pipe does not answer */
 	bool once;	   /* not to be run again without kept descriptors */
 	bool nothing_kept; /* this is the second run */
 	int result;
@@ -255,9 +259,9 @@ static void change(char *line)
 		write_stat(line, sep);
 	else if (strncmp(sep, "-> ", 3) == 0)
 		make_link(path, sep + 3);
-	else if (strcmp(sep, "fifo") == 0  ? mkfifo(path, 0644) < 0
-		 : strcmp(sep, "dir") == 0 ? mkdir(path, 0755) < 0
-					   : true)
+	else if (strcmp(sep, "fifo") == 0 && mkfifo(path, 0644) == 0)
+		run.is_stuck = true;
+	else if (strcmp(sep, "dir") || mkdir(path, 0755) < 0)
 		wrong("not understood: %s %s", line, sep);
 }
 
@@ -287,6 +291,20 @@ static void take_value(_unused_ void *arg, const struct value_out *v)
 				      gap, v->d[i]);
 	}
 	run.n_values++;
+}
+
+/* On a busy host an answer may take longer than a daemon would wait for it. */
+bool __real_lane_wait(struct lane *lane, uint64_t timeout_ns,
+		      uint64_t patience_ns) __attribute__((weak));
+bool __wrap_lane_wait(struct lane *lane, uint64_t timeout_ns,
+		      uint64_t patience_ns);
+
+bool __wrap_lane_wait(struct lane *lane, uint64_t timeout_ns,
+		      uint64_t patience_ns)
+{
+	unsigned times = run.is_stuck ? PATIENCE_STUCK : PATIENCE;
+
+	return __real_lane_wait(lane, timeout_ns * times, patience_ns * times);
 }
 
 static uint64_t real_ms(void)
@@ -378,7 +396,7 @@ static int compare_names(const void *a, const void *b)
 /* The groups that have members, in alphabetical order. */
 static void want_groups(const char *want)
 {
-	static char found[VALUES_MAX][72], names[VALUES_MAX];
+	static char found[VALUES_MAX][72], names[sizeof(found)];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < run.n_values; i++) {
@@ -391,9 +409,11 @@ static void want_groups(const char *want)
 	}
 	qsort(found, n, sizeof(found[0]), compare_names);
 	names[0] = '\0';
-	for (unsigned i = 0; i < n; i++)
-		snprintf(names + strlen(names), sizeof(names) - strlen(names),
-			 "%s%s", i ? " " : "", found[i]);
+	for (unsigned i = 0; i < n; i++) {
+		if (i)
+			strcat(names, " ");
+		strcat(names, found[i]);
+	}
 	if (strcmp(names, want))
 		wrong("want groups \"%s\", got \"%s\"", want, names);
 }

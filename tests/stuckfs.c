@@ -5,13 +5,13 @@
  *	stuckfs N SECONDS [mmap|vfork|exec]
  *
  * A FUSE file system, mounted where nobody else sees it, never answers a
- * write or a flush. N processes "stuck0", "stuck1", ... open a file of it.
- * mmap: one thread puts another mapping in the place of a dirty one of the
- * file. That has to be written back first, with the mmap lock held. Another
- * thread goes on using CPU. vfork: the same, and a child "stuckexec" hangs in
- * execve(), where it waits for that lock with its own exec_update_lock held.
- * exec: the file is to be closed in execve(); there the flush is waited for,
- * with the exec_update_lock held.
+ * write or a flush. N processes "stuckI.PID", with I from 0 on and our PID,
+ *open a file of it. mmap: one thread puts another mapping in the place of a
+ *dirty one of the file. That has to be written back first, with the mmap lock
+ *held. Another thread goes on using CPU. vfork: the same, and a child
+ *"childI.PID" hangs in execve(), where it waits for that lock with its own
+ *exec_update_lock held. exec: the file is to be closed in execve(); there the
+ *flush is waited for, with the exec_update_lock held.
  *
  * Prints "PID" of each, with vfork that of the child, too; and then "ready".
  * A byte on standard input releases them all, its end ends them. Nothing is
@@ -267,8 +267,11 @@ static void become_true(void)
 
 static void start_child(unsigned number)
 {
+	char name[16];
+
+	snprintf(name, sizeof(name), "child%u.%d", number, (int)getppid());
 	if (vfork() == 0) {
-		prctl(PR_SET_NAME, "stuckexec");
+		prctl(PR_SET_NAME, name);
 		child_of[number] = getpid();
 		become_true();
 	}
@@ -279,7 +282,7 @@ static void be_stuck(unsigned number, enum how how)
 	char name[16];
 	pthread_t thread;
 
-	snprintf(name, sizeof(name), "stuck%u", number);
+	snprintf(name, sizeof(name), "stuck%u.%d", number, (int)getppid());
 	prctl(PR_SET_NAME, name);
 	if (how == EXEC) {
 		open_file(number);

@@ -1,0 +1,586 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The plugin in a real collectd: what arrives, what is said about mistakes, and
+# whether the daemon and its other plugins stay well. Each daemon has its own
+# configuration and data below one temporary directory; no installed one is
+# looked at or touched. Processes of a test end when the write end of a pipe
+# is closed, so that none is left whatever happens to this script.
+set -eu
+
+src=${top_srcdir:-.}
+build=${top_builddir:-$src}
+# shellcheck disable=SC1007
+src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
+plugin=$build/.libs/proctally.so
+PATH=$PATH:/usr/sbin:/opt/collectd/sbin
+: "${COLLECTD:=collectd}"
+LC_ALL=C
+export LC_ALL
+
+n=0
+# point NAME FINDINGS: one TAP point, failed if there is any finding.
+point() {
+	n=$((n + 1))
+	if [ -z "$2" ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
+	fi
+}
+
+# skip NAME REASON: what is missing is a failure where CI=true.
+skip() {
+	if [ "${CI:-}" = true ]; then
+		point "$1" "$2, and CI=true"
+	else
+		n=$((n + 1))
+		echo "ok $n - $1 # SKIP $2"
+	fi
+}
+
+have() {
+	command -v "$1" >/dev/null
+}
+
+if ! have "$COLLECTD" || [ ! -f "$plugin" ]; then
+	if [ ! -f "$plugin" ] && [ "${SANITIZERS:-no}" != no ]; then
+		echo '1..0 # SKIP no plugin in this build'
+	else
+		skip 'collectd and the plugin are there' 'no collectd, or no plugin'
+		echo "1..$n"
+	fi
+	exit 0
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-plugin.XXXXXX")
+pids=
+# shellcheck disable=SC2317,SC2329
+finish() {
+	trap - EXIT HUP INT TERM
+	for pid in $pids; do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	exec 7>&- 8>&-
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+# await SECONDS COMMAND...: until it succeeds, or fails.
+await() {
+	rounds=$(($1 * 10))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		rounds=$((rounds - 1))
+		[ "$rounds" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+# --- Processes, by names of ours ---
+
+id=$$
+mkfifo "$work/hold"
+exec 8<>"$work/hold"
+sh=$(command -v sh)
+for name in idle burn mark many; do
+	ln -s "$sh" "$work/$name$id"
+done
+
+# hold NAME N [ARGUMENT]: N processes that wait until fd 8 is closed.
+hold() {
+	count=$2
+	while [ "$count" -gt 0 ]; do
+		"$work/$1$id" -c 'read -r x' "${3:-$1}" <"$work/hold" \
+			>/dev/null 2>&1 7>&- 8>&- &
+		pids="$pids $!"
+		count=$((count - 1))
+	done
+}
+
+rules() {
+	cat <<END
+rules:
+- {name: idle, comm: idle$id}
+- {name: burn, comm: burn$id}
+- {name: mark, cmdline: ' mark-$id$'}
+- {name: many, comm: many$id}
+END
+}
+
+# --- Daemons ---
+
+# collectd looks for plugins in one directory after another.
+mkdir "$work/plugins"
+cp "$plugin" "$work/plugins/proctally.so"
+[ ! -f "$build/tests/.libs/selectuser.so" ] ||
+	cp "$build/tests/.libs/selectuser.so" "$work/plugins/"
+system_plugins=$("$COLLECTD" -h | sed -n 's/^ *Plugin directory  *//p')
+types_db=
+for file in /usr/share/collectd/types.db /opt/collectd/share/collectd/types.db; do
+	[ ! -f "$file" ] || types_db=${types_db:-$file}
+done
+
+# prepare NAME: a configuration; what is read from standard input is added.
+# With $types another types.db than the system's, with $extra other plugins.
+types='' extra=''
+prepare() {
+	dir=$work/$1
+	mkdir -p "$dir/data"
+	rules >"$dir/rules.yaml"
+	{
+		cat <<END
+Hostname "localhost"
+FQDNLookup false
+BaseDir "$dir"
+PIDFile "$dir/collectd.pid"
+Interval 1
+TypesDB "${types:-$types_db}"
+PluginDir "$system_plugins"
+LoadPlugin logfile
+<Plugin logfile>
+	LogLevel info
+	File "$dir/log"
+</Plugin>
+LoadPlugin csv
+<Plugin csv>
+	DataDir "$dir/data"
+	StoreRates false
+</Plugin>
+PluginDir "$work/plugins"
+$extra
+LoadPlugin proctally
+END
+		cat
+	} >"$dir/collectd.conf"
+}
+
+plugin_block() {
+	printf '<Plugin proctally>\n%s\n</Plugin>\n' "${1:-Rules \"$2\"}"
+}
+
+# run NAME [COMMAND...]: starts it; its pid is in $daemon.
+run() {
+	dir=$work/$1
+	shift
+	"$@" "$COLLECTD" -f -C "$dir/collectd.conf" >"$dir/output" 2>&1 \
+		</dev/null 7>&- 8>&- &
+	daemon=$!
+	pids="$pids $daemon"
+}
+
+# Nobody has waited for one that ended, so it is a zombie at least.
+ended() {
+	[ ! -d "/proc/$daemon" ] || grep -q '^State:.Z' "/proc/$daemon/status"
+}
+
+runs() {
+	! ended || echo 'collectd has ended'
+}
+
+# stop SECONDS: $stopped is what there is to say if it does not end in that
+# time, or not well.
+stop() {
+	stopped='' status=0
+	kill -TERM "$daemon" 2>/dev/null || true
+	if ! await "$1" ended; then
+		stopped="
+collectd did not end within $1 s"
+		kill -KILL "$daemon" 2>/dev/null || true
+	fi
+	wait "$daemon" 2>/dev/null || status=$?
+	[ "$status" = 0 ] || stopped="$stopped
+collectd ended with status $status"
+}
+
+# rows GROUP FILE: all rows of a type in the order of time.
+rows() {
+	cat "$dir/data/localhost/proctally-$1/$2"-2[0-9][0-9][0-9]-[0-9]* \
+		2>/dev/null | grep -v '^epoch' || true
+}
+
+# value GROUP FILE FIELD: of the newest row, as an integer.
+value() {
+	rows "$1" "$2" | tail -n 1 | awk -F, -v field="$3" '
+		NF > field { printf "%.0f", $(field + 1) }'
+}
+
+is() {
+	[ "$(value "$1" "$2" "$3")" = "$4" ]
+}
+
+# want GROUP FILE FIELD VALUE: a finding if it does not come.
+want() {
+	await 15 is "$@" ||
+		echo "$1/$2 field $3: want $4, got $(value "$1" "$2" "$3")"
+}
+
+logged() {
+	grep -qE "$1" "$dir/log"
+}
+
+say_log() {
+	await 10 logged "$1" || {
+		echo "not in the log: $1"
+		tail -n 20 "$dir/log"
+	}
+}
+
+# log_times N PATTERN
+log_times() {
+	times=$(grep -cE "$2" "$dir/log" || true)
+	[ "$times" = "$1" ] || echo "$times times in the log: $2"
+}
+
+n_rows() {
+	rows "$1" "$2" | wc -l
+}
+
+more_rows_than() {
+	[ "$(n_rows "$2" "$3")" -gt "$1" ]
+}
+
+# goes_on GROUP FILE: two more rows come.
+goes_on() {
+	await 10 more_rows_than "$(($(n_rows "$1" "$2") + 1))" "$1" "$2" ||
+		echo "no new rows of $1/$2"
+}
+
+# --- The file itself ---
+
+point 'module_register alone is exported' "$(
+	nm -D --defined-only "$plugin" | awk '$NF != "module_register"'
+	nm -D --defined-only "$plugin" | grep -q ' T module_register$' ||
+		echo 'it is not')"
+
+theirs=$(command -v "$COLLECTD")
+point "of collectd's symbols only those of the plugin interface are used" "$(
+	nm -D --defined-only "$theirs" | awk '{ print $NF }' | sort -u \
+		>"$work/theirs"
+	nm -D --undefined-only "$plugin" | awk '{ print $NF }' | sort -u \
+		>"$work/wanted"
+	[ -s "$work/theirs" ] || echo "$theirs exports nothing"
+	comm -12 "$work/theirs" "$work/wanted" |
+		grep -vxE 'plugin_(log|dispatch_values|get_ds|register_(complex_read|complex_config|shutdown|init)|unregister_read)|cdtime' || true)"
+
+name='built with static libraries it needs the C library alone'
+if [ "${STATIC_LIBS:-no}" = yes ]; then
+	point "$name" "$(ldd "$plugin" | awk '{ print $1 }' |
+		grep -vE '^(linux-vdso|linux-gate|libc|libpthread|ld-linux[^.]*|/.*/ld-linux[^.]*)\.so' || true)"
+else
+	n=$((n + 1))
+	echo "ok $n - $name # SKIP built without --with-static-libs"
+fi
+
+# --- Values ---
+
+page=$(getconf PAGESIZE)
+hz=$(getconf CLK_TCK)
+hold idle 3
+idle_pids=$(echo "$pids" | awk '{ print $(NF - 2), $(NF - 1), $NF }')
+hold mark 2 "mark-$id"
+plugin_block '' "$work/values/rules.yaml" | prepare values
+run values
+
+# rss_of PID...: bytes that they have now.
+rss_of() {
+	sum=0
+	for pid; do
+		read -r line <"/proc/$pid/statm"
+		pages=${line#* }
+		sum=$((sum + ${pages%% *} * page))
+	done
+	echo "$sum"
+}
+
+point 'processes are counted by comm and by command line' "$(
+	want idle ps_count 1 3
+	want idle ps_count 2 3
+	want mark ps_count 1 2
+	want burn ps_count 1 0
+	want idle ps_state-sleeping 1 3
+	want _self gauge-rules_ok 1 1)"
+
+point 'resident memory is what the kernel says' "$(
+	# shellcheck disable=SC2086
+	rss=$(rss_of $idle_pids) got=$(value idle ps_rss 1)
+	[ "${got:-0}" -ge $((rss * 9 / 10)) ] &&
+		[ "${got:-0}" -le $((rss * 11 / 10)) ] ||
+		echo "want about $rss, got ${got:-nothing}")"
+
+"$work/burn$id" -c 'while :; do :; done' 7>&- 8>&- &
+burner=$!
+pids="$pids $burner"
+sleep 1.5
+kill -STOP "$burner"
+sleep 0.1
+burnt=$(sed 's/.*) //' "/proc/$burner/stat" |
+	awk -v hz="$hz" '{ printf "%.0f", ($12 + $13) * 1000000 / hz }')
+
+has_burnt() {
+	user=$(value burn ps_cputime 1) syst=$(value burn ps_cputime 2)
+	[ "$((${user:-0} + ${syst:-0}))" = "$burnt" ]
+}
+
+point 'the CPU time of a process that started meanwhile is there, whole' "$(
+	[ "$burnt" -ge 300000 ] || echo "it burnt only $burnt us"
+	await 10 has_burnt || {
+		echo "want $burnt us"
+		rows burn ps_cputime
+	}
+	want burn total_operations-starts 1 1
+	want burn ps_state-stopped 1 1)"
+
+kill -KILL "$burner"
+wait "$burner" 2>/dev/null || true
+point 'when it ends its group keeps what it used' "$(
+	want burn ps_count 1 0
+	has_burnt || echo "no longer $burnt us"
+	goes_on burn ps_cputime
+	has_burnt || echo "no longer $burnt us")"
+
+# Only whole ticks: of the last one a part may be written.
+point 'values of a tick have one time, and no value comes twice' "$(
+	for file in ps_count ps_rss ps_cputime file_handles ps_pagefaults; do
+		rows idle "$file" | cut -d, -f1 >"$work/times.$file"
+		[ -s "$work/times.$file" ] || echo "no rows of $file"
+		uniq -d "$work/times.$file" | sed "s/^/$file twice: /"
+	done
+	for file in ps_rss ps_cputime file_handles ps_pagefaults; do
+		head -n 5 "$work/times.ps_count" >"$work/a"
+		head -n 5 "$work/times.$file" >"$work/b"
+		cmp "$work/a" "$work/b"
+	done 2>&1)"
+stop 5
+point 'it ends when it is told to' "$stopped"
+
+# --- Rules ---
+
+plugin_block '' "$work/rules/rules.yaml" | prepare rules
+rm "$work/rules/rules.yaml"
+run rules
+point 'without rules the daemon runs, and says so once' "$(
+	say_log 'rules.yaml.*(cannot|No such file|not used)'
+	want _self gauge-rules_ok 1 0
+	goes_on _self gauge-rules_ok
+	log_times 1 'rules\.yaml: not used'
+	runs)"
+point 'wrong rules are told with line and column' "$(
+	printf 'rules:\n- {name: a, comn: x}\n' >"$dir/rules.yaml"
+	say_log 'rules\.yaml:2:13: error: unknown key "comn"'
+	goes_on _self gauge-rules_ok
+	log_times 1 'unknown key'
+	runs)"
+point 'good rules are used while it runs' "$(
+	rules >"$dir/rules.yaml"
+	want idle ps_count 1 3
+	want _self gauge-rules_ok 1 1)"
+findings=$(
+	printf 'rules: [\n' >"$dir/rules.yaml"
+	want _self gauge-rules_ok 1 0
+	goes_on idle ps_count
+	is idle ps_count 1 3 || echo 'other values than before'
+	say_log 'the rules before it go on')
+stop 5
+point 'wrong rules do not replace good ones' "$findings$stopped"
+
+# --- Options ---
+
+plugin_block "
+	Rules \"$work/options/rules.yaml\"
+	Nonsense \"x\"
+	ProcPath 5
+	SysPath \"a\" \"b\"
+	<Block>
+		Key true
+	</Block>" '' | prepare options
+plugin_block 'Rules "/nonexistent"' '' >>"$work/options/collectd.conf"
+run options
+findings=$(
+	want idle ps_count 1 3
+	say_log 'unknown option "Nonsense"'
+	say_log 'unknown option "Block"'
+	say_log 'option ProcPath takes'
+	say_log 'option SysPath takes'
+	say_log '(further|second) <Plugin proctally> block'
+	runs)
+stop 5
+point 'wrong options and a second block are told, and the first one holds' "$findings$stopped"
+
+prepare bare </dev/null
+run bare
+findings=$(
+	await 10 more_rows_than 1 _self count-processes ||
+		echo 'no values of _self'
+	[ -e /etc/proctally.yaml ] || say_log '/etc/proctally.yaml'
+	runs)
+stop 5
+point 'without a <Plugin> block it runs with the defaults' "$findings$stopped"
+
+# --- Types ---
+
+grep -v '^ps_pagefaults' "$types_db" >"$work/types.less"
+types=$work/types.less
+plugin_block '' "$work/less/rules.yaml" | prepare less
+run less
+findings=$(
+	want idle ps_count 1 3
+	goes_on idle ps_cputime
+	log_times 1 'ps_pagefaults'
+	log_times 0 '(Unknown|dataset|data set|ds_num).*ps_cputime'
+	[ -z "$(rows idle ps_pagefaults)" ] || echo 'values of it'
+	runs)
+stop 5
+point 'a type that is missing costs its values alone, and one warning' "$findings$stopped"
+
+sed 's/^ps_cputime.*/ps_cputime value:DERIVE:0:U/' "$types_db" \
+	>"$work/types.other"
+types=$work/types.other
+plugin_block '' "$work/other/rules.yaml" | prepare other
+run other
+findings=$(
+	say_log 'ps_cputime'
+	sleep 2
+	log_times 1 'proctally.*ps_cputime'
+	[ -z "$(rows idle ps_cputime)" ] || echo 'values of it'
+	runs)
+stop 5
+point 'another ps_cputime is told, and nothing wrong is sent' "$findings$stopped"
+types=
+
+# --- Another /proc ---
+
+plugin_block "Rules \"$work/proc/rules.yaml\"
+	ProcPath \"/nonexistent\"" '' | prepare proc
+run proc
+findings=$(
+	say_log '/nonexistent.*(unusable|No such file)'
+	sleep 2
+	log_times 1 'proctally plugin: /nonexistent'
+	runs)
+stop 5
+point 'a /proc that is not there is told, and the daemon runs' "$findings$stopped"
+
+# --- A neighbour that uses select() ---
+
+name='beside 2,000 processes a plugin that uses select() works'
+if [ -f "$work/plugins/selectuser.so" ]; then
+	mkfifo "$work/crowd"
+	exec 7<>"$work/crowd"
+	# shellcheck disable=SC2016
+	"$work/many$id" -c '
+		i=0
+		while [ $i -lt 2000 ]; do
+			read -r x <&3 &
+			i=$((i + 1))
+		done
+		read -r x <&3' 3<"$work/crowd" >/dev/null 2>&1 7>&- 8>&- &
+	pids="$pids $!"
+	extra='LoadPlugin selectuser'
+	plugin_block '' "$work/select/rules.yaml" | prepare select
+	echo 'sampling: {gate: off}' >>"$work/select/rules.yaml"
+	run select
+	point "$name" "$(
+		want many ps_count 1 2001
+		goes_on many ps_count
+		goes_on many ps_count
+		kept=$(value _self file_handles-kept 1)
+		[ "${kept:-0}" -ge 500 ] || echo "only $kept descriptors kept"
+		grep 'selectuser: fd' "$dir/log" >"$work/numbers" ||
+			echo 'it says nothing'
+		grep -vE 'selectuser: fd [1-6]?[0-9] select 1' "$work/numbers"
+		grep 'no use' "$dir/log"
+		runs)"
+	stop 5
+	point 'with that many it ends in time, too' "$stopped"
+	extra=
+	exec 7>&-
+else
+	skip "$name" 'selectuser is not built'
+fi
+
+# --- A process that hangs ---
+
+name='beside a process that hangs its reader it keeps its interval'
+stuck_in=$work/stuck.in
+mkfifo "$stuck_in"
+if [ -x "$build/tests/stuckfs" ]; then
+	"$build/tests/stuckfs" 1 30 mmap <"$stuck_in" >"$work/stuck" 2>&1 7>&- 8>&- &
+	stuckfs=$!
+	exec 7>"$stuck_in"
+	await 10 grep -q ready "$work/stuck" || true
+fi
+if grep -qs ready "$work/stuck"; then
+	stuck=$(head -n 1 "$work/stuck")
+	plugin_block '' "$work/stall/rules.yaml" | prepare stall
+	cat >>"$work/stall/rules.yaml" <<END
+- {name: stuck, comm: 'glob:stuck0.*'}
+END
+	run stall
+	point "$name" "$(
+		want idle ps_count 1 3
+		want mark ps_count 1 2
+		want stuck ps_count 1 1
+		before=$(n_rows idle ps_cputime)
+		used=$(value stuck ps_cputime 1)
+		sleep 4
+		after=$(n_rows idle ps_cputime)
+		[ $((after - before)) -ge 3 ] ||
+			echo "$((after - before)) intervals in 4 s"
+		[ "$(value stuck ps_cputime 1)" -gt "$used" ] ||
+			echo 'its CPU time stands still'
+		log_times 1 "process $stuck "
+		runs)"
+	stop 2
+	point 'with it there the daemon ends within 2 s' "$stopped"
+	exec 7>&-
+	wait "$stuckfs" || true
+else
+	exec 7>&-
+	skip "$name" 'no FUSE, or not root'
+fi
+
+# --- Memory ---
+
+name='under valgrind it makes no mistake and loses no memory'
+if have valgrind; then
+	plugin_block '' "$work/valgrind/rules.yaml" | prepare valgrind
+	cat >>"$work/valgrind/rules.yaml" <<END
+- {name: "x-{{.Comm}}", cmdline: '.*', collect: {ctx: true, rss_split: true}}
+END
+	run valgrind valgrind --log-file="$work/valgrind/report" \
+		--leak-check=full --show-leak-kinds=definite,possible \
+		--num-callers=30 --keep-debuginfo=yes --fullpath-after=
+	await 40 is idle ps_count 1 3 || true
+	first=$(n_rows idle ps_count)
+	while [ $(($(n_rows idle ps_count) - first)) -lt 20 ]; do
+		! ended || break
+		# Somebody comes, changes and goes.
+		for i in 1 2 3 4 5; do
+			(
+				sleep "0.$i"
+				exec sleep "0.$i"
+			) &
+		done
+		"$sh" -c 'read -r x' "churn-$i" </dev/null || true
+		touch "$dir/rules.yaml"
+		wait_for=$(n_rows idle ps_count)
+		await 10 more_rows_than "$wait_for" idle ps_count || break
+	done
+	intervals=$(($(n_rows idle ps_count) - first))
+	stop 60
+	point "$name" "$(
+		echo "$stopped" | sed '/^$/d'
+		[ "$intervals" -ge 20 ] || echo "only $intervals intervals"
+		grep -q 'ERROR SUMMARY' "$work/valgrind/report" ||
+			echo 'valgrind came to no end'
+		# Its records are separated by lines with nothing but its mark.
+		sed 's/^==[0-9]*== \{0,1\}//' "$work/valgrind/report" |
+			awk -v RS= '/plugin\/[a-z-]+\.c:[0-9]+|proctally\.so/')"
+else
+	skip "$name" 'no valgrind'
+fi
+
+echo "1..$n"
