@@ -39,10 +39,10 @@ void classifier_close(struct classifier *c)
 	*c = (struct classifier){.lane_root_fd = -1};
 }
 
-void classifier_refresh(struct classifier *c)
+bool classifier_refresh(struct classifier *c)
 {
-	if (c->rules->sources & SUBJECT_BIT(SUBJECT_OWNER))
-		users_refresh(c->users);
+	return c->rules->sources & SUBJECT_BIT(SUBJECT_OWNER) &&
+	       users_refresh(c->users) > 0;
 }
 
 void answer_free(struct answer *a)
@@ -114,9 +114,14 @@ static int ask_cmdline(struct classifier *c, struct proc *p)
 	return r;
 }
 
-static void mark(struct subject *s, enum subject_source source, bool have)
+static void mark(struct subject *s, enum subject_source source, int r)
 {
-	if (have)
+	struct classifier *c = s->arg;
+
+	c->unsure |= r < 0 && r != -EBADMSG;
+	if (r == PROC_DENIED)
+		c->denied |= SUBJECT_BIT(source);
+	if (r == 0)
 		s->have |= SUBJECT_BIT(source);
 	else
 		s->absent |= SUBJECT_BIT(source);
@@ -131,7 +136,7 @@ static void fetch_owner(struct classifier *c, struct subject *s)
 		    users_name(c->users, s->uid, c->user, sizeof(c->user));
 		c->proc->uid = s->uid;
 	}
-	mark(s, SUBJECT_OWNER, r == 0);
+	mark(s, SUBJECT_OWNER, r);
 }
 
 static void fetch_cgroup(struct classifier *c, struct subject *s)
@@ -153,8 +158,7 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 		s->slice = names.slice;
 		s->container = names.container;
 	}
-	c->n_unreadable_cgroup += r == PROC_DENIED;
-	mark(s, SUBJECT_CGROUP, r == 0);
+	mark(s, SUBJECT_CGROUP, r);
 }
 
 static void fetch_exe(struct classifier *c, struct subject *s)
@@ -167,22 +171,23 @@ static void fetch_exe(struct classifier *c, struct subject *s)
 		memcpy(c->exe_text, text.s, text.n);
 		s->exe_path = (struct str){c->exe_text, text.n};
 	}
-	c->n_unreadable_exe += r == PROC_DENIED;
-	mark(s, SUBJECT_EXE, r == 0);
+	mark(s, SUBJECT_EXE, r);
 }
 
 static void fetch_cmdline(struct classifier *c, struct subject *s)
 {
 	struct proc *p = c->proc;
+	int r = 0;
 
 	/* Kernel threads and zombies have none: an empty one, not unknown. */
 	if (p->flags & PROC_KERNEL || p->state == 'Z' || p->state == 'X') {
 		s->cmdline = s->argv0 = s->exe = STR("");
 		s->have |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	} else if (!(p->flags & PROC_IS_STALLED) &&
-		   (p->flags & PROC_AWAITS || ask_cmdline(c, p) == 0)) {
+		   (p->flags & PROC_AWAITS || (r = ask_cmdline(c, p)) == 0)) {
 		s->pending |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	} else {
+		c->unsure |= r < 0;
 		s->absent |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	}
 }
@@ -214,13 +219,9 @@ static void take_answer(struct classifier *c, struct answer *a)
 {
 	struct subject *s = &c->subject;
 
-	if (a->result == 0) {
+	if (a->result == 0)
 		subject_set_cmdline(s, a->text, a->n, c->argv0_text, TEXT_SIZE);
-		s->have |= SUBJECT_BIT(SUBJECT_CMDLINE);
-		return;
-	}
-	c->n_unreadable_cmdline += a->result == PROC_DENIED;
-	s->absent |= SUBJECT_BIT(SUBJECT_CMDLINE);
+	mark(s, SUBJECT_CMDLINE, a->result);
 }
 
 /* Seconds since the epoch at which a process started. */
@@ -228,17 +229,24 @@ static uint64_t start_time(const struct classifier *c, const struct proc *p)
 {
 	uint64_t hz = (uint64_t)c->fs->scale.ticks_per_second;
 
-	return (c->now.real_ns - c->now.boot_ns) / NSEC_PER_SEC + p->start / hz;
+	uint64_t now_s = c->now.real_ns / NSEC_PER_SEC;
+	uint64_t up_s = c->now.boot_ns / NSEC_PER_SEC;
+
+	/* The wall clock may be behind the time since boot. */
+	return now_s + p->start / hz > up_s ? now_s + p->start / hz - up_s : 0;
 }
 
-void classify(struct classifier *c, struct proc *p, struct answer *answer,
-	      struct placing *ret)
+/* Counts what was refused, once for each process that was placed. */
+static void count_denied(struct classifier *c)
 {
-	struct rule_verdict v;
-	const struct name *name;
-	struct subject *s = &c->subject;
+	c->n_unreadable_exe += !!(c->denied & SUBJECT_BIT(SUBJECT_EXE));
+	c->n_unreadable_cgroup += !!(c->denied & SUBJECT_BIT(SUBJECT_CGROUP));
+	c->n_unreadable_cmdline += !!(c->denied & SUBJECT_BIT(SUBJECT_CMDLINE));
+}
 
-	*s = (struct subject){
+static void begin_subject(struct classifier *c, struct proc *p)
+{
+	c->subject = (struct subject){
 	    .fetch = fetch,
 	    .arg = c,
 	    .have = SUBJECT_BIT(SUBJECT_STAT),
@@ -248,20 +256,32 @@ void classify(struct classifier *c, struct proc *p, struct answer *answer,
 	    .kernel = p->flags & PROC_KERNEL,
 	};
 	c->proc = p;
+	c->unsure = false;
+	c->denied = 0;
+}
+
+void classify(struct classifier *c, struct proc *p, struct answer *answer,
+	      struct placing *ret)
+{
+	struct rule_verdict v;
+	const struct name *name;
+	struct subject *s = &c->subject;
+
+	begin_subject(c, p);
 	if (answer)
 		take_answer(c, answer);
 	ruleset_match(c->rules, s, &v);
 
 	*ret = (struct placing){.rule = v.rule, .pending = v.pending};
-	ret->dropped = v.action == ACTION_DROP;
 	name = v.action == ACTION_GROUP ? v.rule->name : c->rules->other;
 	ret->collect =
 	    v.action == ACTION_GROUP ? v.rule->collect : c->rules->collect;
-	if (!name)
-		ret->dropped = true;
-	if (ret->dropped)
-		return;
-	name_expand(name, s, &v, &ret->name);
-	if (s->pending & name_sources(name))
-		ret->pending = true;
+	ret->dropped = v.action == ACTION_DROP || !name;
+	if (!ret->dropped) {
+		name_expand(name, s, &v, &ret->name);
+		ret->pending |= (s->pending & name_sources(name)) != 0;
+	}
+	ret->unsure = c->unsure;
+	if (!ret->pending)
+		count_denied(c);
 }

@@ -31,6 +31,9 @@ struct classifier {
 	char user[16];
 	char *cgroup_text, *exe_text, *argv0_text;
 
+	bool unsure;	 /* something could not be read for our own want */
+	unsigned denied; /* SUBJECT_BIT()s that were refused */
+
 	uint64_t n_unreadable_exe, n_unreadable_cgroup, n_unreadable_cmdline;
 };
 
@@ -38,6 +41,7 @@ struct classifier {
 struct placing {
 	bool pending; /* an answer on its way may change it */
 	bool dropped; /* counted nowhere */
+	bool unsure;  /* a read failed for our own want: ask again */
 	struct name_result name;
 	collect_mask collect;
 	const struct rule *rule; /* NULL: none took it */
@@ -59,8 +63,8 @@ struct answer {
 int classifier_open(struct classifier *c, struct procfs *fs);
 void classifier_close(struct classifier *c);
 
-/* Looks whether names of users changed, if a rule asks for them. */
-void classifier_refresh(struct classifier *c);
+/* True if names of users changed, and a rule asks for them. */
+bool classifier_refresh(struct classifier *c);
 
 /*
  * Asks the rules. `answer` is the process's command line if it was read, else

@@ -54,7 +54,8 @@ struct group *groups_get(struct groups *gs, const char *name,
 
 	_Static_assert(offsetof(struct group, name) == 0, "name is the key");
 	if (g) {
-		g->collect |= collect;
+		g->collect = g->is_stale ? collect : g->collect | collect;
+		g->is_stale = false;
 		g->wanted = metric_wanted(g->collect);
 		return g;
 	}
@@ -128,7 +129,9 @@ void groups_fold(struct groups *gs, struct group *g,
 	for (metric_mask rows = m->have & gs->summed; rows; rows &= rows - 1) {
 		unsigned row = (unsigned)__builtin_ctzll(rows);
 
-		g->total[row] += m->value[row];
+		if (__builtin_add_overflow(g->total[row], m->value[row],
+					   &g->total[row]))
+			g->total[row] = UINT64_MAX;
 	}
 	for (metric_mask rows = m->have & gs->worst; rows; rows &= rows - 1) {
 		unsigned row = (unsigned)__builtin_ctzll(rows);
@@ -208,6 +211,9 @@ void groups_emit(const struct groups *gs, const struct metric_scale *scale,
 		const struct group *g = gs->group[i];
 		unsigned n;
 
+		/* No rule knows it any more, and nobody is in it. */
+		if (g->is_stale && !g->n_members)
+			continue;
 		for (unsigned row = 0; row < METRIC_N; row += n) {
 			const struct metric *m = &metrics[row];
 			struct value_out out = {

@@ -19,6 +19,7 @@ struct group {
 	char name[GROUP_NAME_SIZE];
 	collect_mask collect;
 	metric_mask wanted; /* stored rows that `collect` needs */
+	bool is_stale;	    /* what it collects is what older rules said */
 	bool is_static;	    /* stays and is reported without members */
 	uint64_t n_members;
 	uint64_t raw_hash; /* of the name before it was made safe; 0: none */
@@ -67,7 +68,8 @@ void groups_expire(struct groups *gs, uint64_t now_ns, uint64_t timeout_ns);
 /* Adds growth of a counter row. */
 static inline void group_count(struct group *g, unsigned row, uint64_t grown)
 {
-	g->total[row] += grown;
+	if (__builtin_add_overflow(g->total[row], grown, &g->total[row]))
+		g->total[row] = UINT64_MAX;
 	g->have |= METRIC_BIT(row);
 }
 

@@ -251,7 +251,7 @@ int lane_submit(struct lane *lane, struct lane_job *job)
 	int r;
 
 	pthread_mutex_lock(&lane->lock);
-	r = provide_worker(lane);
+	r = lane->n_pending < LANE_QUEUE_MAX ? provide_worker(lane) : -EAGAIN;
 	if (r == 0) {
 		job->state = LANE_QUEUED;
 		job->next = NULL;

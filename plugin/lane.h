@@ -19,6 +19,7 @@ struct lane;
 
 enum {
 	LANE_STUCK_MAX = 4,
+	LANE_QUEUE_MAX = 16384, /* jobs; a lane that rests is not filled */
 };
 
 enum lane_job_state {
@@ -50,7 +51,10 @@ struct lane *lane_open(const char *name);
  */
 bool lane_close(struct lane *lane);
 
-/* Queues a job. Never blocks. Returns 0 or a negative errno (no thread). */
+/*
+ * Queues a job. Never blocks. Returns 0; -EAGAIN if the queue is full; or
+ * another negative errno (no thread).
+ */
 int lane_submit(struct lane *lane, struct lane_job *job);
 
 /*

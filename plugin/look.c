@@ -157,6 +157,7 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	struct proc *p = e->proc;
 	struct proc_stat st;
 	struct str text;
+	uint64_t start;
 	int r;
 
 	ret_growth->rows = 0;
@@ -173,16 +174,16 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		proctab_try_again(t, e, r);
 		return r < 0 ? r : PROC_ABSENT;
 	}
-	if (p->start && (p->start != st.field[STAT_FIELD_START] ||
-			 p->flags & PROC_IS_GONE)) {
+	/* 0 would mean "not seen"; so early is only the first task. */
+	start = MAX(st.field[STAT_FIELD_START], UINT64_C(1));
+	if (p->start && (p->start != start || p->flags & PROC_IS_GONE)) {
 		r = replace(t, e);
 		if (r < 0)
 			return r;
 		p = e->proc;
 	}
 	if (!p->start) {
-		/* 0 would mean "not seen"; so early is only the first task. */
-		p->start = MAX(st.field[STAT_FIELD_START], UINT64_C(1));
+		p->start = start;
 		if (t->tick > 1 && p->start >= t->first_tick_start)
 			p->flags |= PROC_BORN;
 	}
@@ -207,7 +208,8 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	take_stat(t, p, &st, ret_growth);
 	if (proc_is_zombie(p))
 		take_no_memory(t, p);
-	if (!(p->flags & PROC_NEW))
+	/* A zombie may be moved to the root cgroup: it stays what it was. */
+	if (!(p->flags & PROC_NEW) && !proc_is_zombie(p))
 		watch_identity(t, p);
 	return 0;
 }

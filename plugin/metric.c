@@ -128,6 +128,13 @@ static uint64_t scale_up(uint64_t raw, uint64_t by)
 	return __builtin_mul_overflow(raw, by, &v) ? UINT64_MAX : v;
 }
 
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	uint64_t v;
+
+	return __builtin_add_overflow(a, b, &v) ? UINT64_MAX : v;
+}
+
 uint64_t metric_scale_counter(const struct metric *m,
 			      const struct metric_scale *s, uint64_t raw)
 {
@@ -135,7 +142,8 @@ uint64_t metric_scale_counter(const struct metric *m,
 
 	switch (m->unit) {
 	case UNIT_TICKS:
-		return scale_up(raw / hz, 1000000) + raw % hz * 1000000 / hz;
+		return add_up(scale_up(raw / hz, 1000000),
+			      raw % hz * 1000000 / hz);
 	case UNIT_PAGES:
 		return scale_up(raw, (uint64_t)s->page_size);
 	case UNIT_KIB:

@@ -236,6 +236,8 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		emit_self(m, emit, arg);
 		return 0;
 	}
+	if (classifier_refresh(&m->classifier))
+		proctab_ask_again(&m->tab);
 	r = proctab_list(&m->tab, now); /* which processes exist? */
 	if (r == 0)
 		r = proctab_gate(&m->tab, now); /* which of them ran? */

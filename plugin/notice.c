@@ -33,8 +33,6 @@ static void notice_refusals(struct monitor *m)
 				     m->tab.n_procs);
 		if (n)
 			m->told.denied |= bit;
-		else
-			m->told.denied &= ~bit;
 	}
 	if (m->classifier.n_unreadable_exe && !m->told.exe) {
 		m->told.exe = true;

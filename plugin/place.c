@@ -18,16 +18,21 @@ static struct group *group_for(struct monitor *m, const struct placing *pl)
 	struct group *g = groups_find(&m->groups, pl->name.text);
 	struct name_result other;
 
-	if (!g && m->groups.n_groups >= rs->limits.groups && rs->other) {
+	if (!g && m->groups.n_groups >= rs->limits.groups) {
+		if (rs->other)
+			monitor_static_name(rs->other, &other);
 		m->self.groups_refused++;
 		if (!m->told.groups)
-			monitor_tell(m, MONITOR_WARNING,
-				     "more than limits.groups (%u) groups: "
-				     "\"%s\" and further ones are counted in "
-				     "\"other\"",
-				     rs->limits.groups, pl->name.text);
+			monitor_tell(
+			    m, MONITOR_WARNING,
+			    "more than limits.groups (%u) groups: "
+			    "\"%s\" and further ones are %s%s%s",
+			    rs->limits.groups, pl->name.text,
+			    rs->other ? "counted in \"" : "not counted",
+			    rs->other ? other.text : "", rs->other ? "\"" : "");
 		m->told.groups = true;
-		monitor_static_name(rs->other, &other);
+		if (!rs->other)
+			return NULL;
 		return groups_get(&m->groups, other.text, rs->collect);
 	}
 	g = groups_get(&m->groups, pl->name.text, pl->collect);
@@ -69,6 +74,8 @@ static void move_to(struct monitor *m, struct proc_entry *e, struct group *g)
 
 	if (g && p->flags & PROC_NEW)
 		welcome(m, p, g);
+	/* What it does where it is not read is nobody's growth later. */
+	proctab_forget(&m->tab, p, g ? g->wanted : 0);
 	/* Also within one group: other rules may collect more of it. */
 	if (g) {
 		proctab_sample(&m->tab, e, g->wanted, &growth);
@@ -100,6 +107,11 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 	move_to(m, e, pl.dropped ? NULL : group_for(m, &pl));
 	if (pl.dropped)
 		p->flags |= PROC_DROPPED;
+	if (pl.unsure) {
+		p->flags |= PROC_RENAMED;
+		e->clock = 0;
+		m->tab.counts.n_failed++;
+	}
 	proctab_leave(&m->tab, p);
 	return true;
 }
@@ -156,7 +168,6 @@ static void take_answers(struct monitor *m)
 void monitor_place(struct monitor *m)
 {
 	m->classifier.now = m->now;
-	classifier_refresh(&m->classifier);
 	watch_stalls(m);
 	take_answers(m);
 	if (array_reserve(&m->waiting, &m->waiting_cap, m->n_fresh,

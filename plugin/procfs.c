@@ -369,26 +369,44 @@ int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
 	return 0;
 }
 
-/* Effective ids, second of the four numbers of "Uid:" and "Gid:". */
-static int parse_owner(struct str text, uint32_t *ret_uid, uint32_t *ret_gid)
+/* The second of the four numbers of "Uid:" or "Gid:". */
+static bool effective_id(struct str text, struct str key, uint32_t *ret)
 {
 	const char *line = text.s, *end = text.s + text.n;
-	unsigned found = 0, id, ignored;
 
 	while (line < end) {
-		if (sscanf(line, "Uid:%u%u", &ignored, &id) == 2) {
-			*ret_uid = id;
-			found |= 1;
-		} else if (sscanf(line, "Gid:%u%u", &ignored, &id) == 2) {
-			*ret_gid = id;
-			found |= 2;
+		const char *eol = memchr(line, '\n', (size_t)(end - line));
+		const char *at = line + key.n;
+		uint64_t id = 0;
+		unsigned n = 0;
+
+		eol = eol ? eol : end;
+		if (!str_begins((struct str){line, (size_t)(eol - line)},
+				key)) {
+			line = eol + 1;
+			continue;
 		}
-		line = memchr(line, '\n', (size_t)(end - line));
-		if (!line)
-			break;
-		line++;
+		for (; n < 2; n++) {
+			at += strspn(at, "\t ");
+			if (!proctext_number(&at, eol, &id))
+				break;
+		}
+		*ret = (uint32_t)id;
+		return n == 2 && id <= UINT32_MAX;
 	}
-	return found == 3 ? 0 : PROC_ABSENT;
+	return false;
+}
+
+static int parse_owner(struct str text, uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	uint32_t uid, gid;
+
+	if (!effective_id(text, STR("Uid:"), &uid) ||
+	    !effective_id(text, STR("Gid:"), &gid))
+		return PROC_ABSENT;
+	*ret_uid = uid;
+	*ret_gid = gid;
+	return 0;
 }
 
 int procfs_owner(struct procfs *fs, struct procfs_pid *p, uint32_t *ret_uid,

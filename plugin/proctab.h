@@ -136,6 +136,12 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
 		    struct growth *ret_growth);
 
+/*
+ * Forgets what is known of rows that are not in `wanted`: if they are wanted
+ * again one day, they begin anew.
+ */
+void proctab_forget(struct proctab *t, struct proc *p, metric_mask wanted);
+
 /* Lets go of what is not kept. */
 void proctab_leave(struct proctab *t, struct proc *p);
 

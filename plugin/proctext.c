@@ -47,7 +47,8 @@ int proctext_parse_stat(struct str text, struct proc_stat *ret)
 			return i > STAT_FIELD_RSS ? 0 : -EBADMSG;
 		if (negative)
 			ret->field[i] = -ret->field[i];
-		if (at < end && *at != ' ' && *at != '\n')
+		/* One that ends with the text may have been cut off. */
+		if (at == end || (*at != ' ' && *at != '\n'))
 			return i > STAT_FIELD_RSS ? 0 : -EBADMSG;
 	}
 	return 0;
@@ -77,7 +78,8 @@ metric_mask proctext_parse_keys(enum metric_source source, struct str text,
 				continue;
 			while (at < eol && isblank((unsigned char)*at))
 				at++;
-			if (proctext_number(&at, eol, &value[row]))
+			/* One that ends with the text may have been cut off. */
+			if (proctext_number(&at, eol, &value[row]) && at < end)
 				found |= METRIC_BIT(row);
 			break;
 		}
@@ -88,14 +90,27 @@ metric_mask proctext_parse_keys(enum metric_source source, struct str text,
 
 int proctext_parse_fd_limit(struct str text, uint64_t *ret)
 {
-	static const char key[] = "Max open files";
-	const char *end = text.s + text.n;
-	const char *at = memmem(text.s, text.n, key, sizeof(key) - 1);
+	const struct str key = STR("Max open files ");
+	const char *line = text.s, *end = text.s + text.n;
 
-	if (!at || (at != text.s && at[-1] != '\n'))
-		return PROC_ABSENT;
-	at += sizeof(key) - 1;
-	while (at < end && *at == ' ')
-		at++;
-	return proctext_number(&at, end, ret) ? 0 : PROC_ABSENT;
+	while (line < end) {
+		const char *eol = memchr(line, '\n', (size_t)(end - line));
+		const char *at = line + key.n;
+		uint64_t v;
+
+		if (!eol)
+			return PROC_ABSENT; /* it may have been cut off */
+		if (!str_begins((struct str){line, (size_t)(eol - line)},
+				key)) {
+			line = eol + 1;
+			continue;
+		}
+		while (at < eol && *at == ' ')
+			at++;
+		if (!proctext_number(&at, eol, &v))
+			return PROC_ABSENT;
+		*ret = v;
+		return 0;
+	}
+	return PROC_ABSENT;
 }

@@ -73,12 +73,18 @@ static void add_static_groups(struct monitor *m)
 	}
 }
 
-/* What is collected of a group is what the new rules say, not the old ones. */
-static void forget_collect(struct monitor *m)
+/*
+ * What is collected of a group is what the new rules say as soon as they are
+ * asked; until then it is what the old ones said.
+ */
+static void age_groups(struct monitor *m)
 {
 	for (size_t i = 0; i < m->groups.n_groups; i++) {
-		m->groups.group[i]->collect = 0;
-		m->groups.group[i]->wanted = 0;
+		struct group *g = m->groups.group[i];
+
+		g->is_stale = true;
+		g->raw_hash = 0;
+		g->told_merged = false;
 	}
 }
 
@@ -95,7 +101,7 @@ static void adopt(struct monitor *m, struct ruleset *rs)
 	    .cgroup = rs->sources & SUBJECT_BIT(SUBJECT_CGROUP),
 	};
 	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
-	forget_collect(m);
+	age_groups(m);
 	add_static_groups(m);
 	proctab_ask_again(&m->tab);
 	m->told = (struct told){0};

@@ -86,6 +86,7 @@ static int sample_status(struct proctab *t, struct proc *p, metric_mask wanted,
 {
 	/* Without a swap device nothing is swapped: nobody has to be asked. */
 	if (!(wanted & ~t->swap_rows) && !t->has_swap) {
+		p->have &= ~t->swap_rows;
 		if (p->flags & PROC_KERNEL || proc_is_zombie(p))
 			return 0;
 		for (metric_mask m = t->swap_rows; m; m &= m - 1)
@@ -245,6 +246,15 @@ static int sample_tasks(struct proctab *t, struct proc *p,
 	}
 	proc_take(t, p, t->rows[SOURCE_TASKS], now, g);
 	return 0;
+}
+
+void proctab_forget(struct proctab *t, struct proc *p, metric_mask wanted)
+{
+	p->have &= wanted | t->rows[SOURCE_STAT];
+	if (!(wanted & t->rows[SOURCE_TASKS])) {
+		free(p->tasks);
+		p->tasks = NULL;
+	}
 }
 
 typedef int sample_fn(struct proctab *t, struct proc *p, metric_mask wanted,

@@ -157,8 +157,14 @@ END
 	} >"$dir/collectd.conf"
 }
 
-plugin_block() {
-	printf '<Plugin proctally>\n%s\n</Plugin>\n' "${1:-Rules \"$2\"}"
+# block LINES: the plugin's own.
+block() {
+	printf '<Plugin proctally>\n%s\n</Plugin>\n' "$1"
+}
+
+# rules_of NAME: the line with the rule file of that daemon.
+rules_of() {
+	echo "Rules \"$work/$1/rules.yaml\""
 }
 
 # run NAME [COMMAND...]: starts it; its pid is in $daemon.
@@ -281,7 +287,7 @@ hz=$(getconf CLK_TCK)
 hold idle 3
 idle_pids=$(echo "$pids" | awk '{ print $(NF - 2), $(NF - 1), $NF }')
 hold mark 2 "mark-$id"
-plugin_block '' "$work/values/rules.yaml" | prepare values
+block "$(rules_of values)" | prepare values
 run values
 
 # rss_of PID...: bytes that they have now.
@@ -358,7 +364,7 @@ point 'it ends when it is told to' "$stopped"
 
 # --- Rules ---
 
-plugin_block '' "$work/rules/rules.yaml" | prepare rules
+block "$(rules_of rules)" | prepare rules
 rm "$work/rules/rules.yaml"
 run rules
 point 'without rules the daemon runs, and says so once' "$(
@@ -388,15 +394,15 @@ point 'wrong rules do not replace good ones' "$findings$stopped"
 
 # --- Options ---
 
-plugin_block "
-	Rules \"$work/options/rules.yaml\"
+block "
+	$(rules_of options)
 	Nonsense \"x\"
 	ProcPath 5
 	SysPath \"a\" \"b\"
 	<Block>
 		Key true
-	</Block>" '' | prepare options
-plugin_block 'Rules "/nonexistent"' '' >>"$work/options/collectd.conf"
+	</Block>" | prepare options
+block 'Rules "/nonexistent"' >>"$work/options/collectd.conf"
 run options
 findings=$(
 	want idle ps_count 1 3
@@ -407,7 +413,8 @@ findings=$(
 	say_log '(further|second) <Plugin proctally> block'
 	runs)
 stop 5
-point 'wrong options and a second block are told, and the first one holds' "$findings$stopped"
+point 'wrong options and a second block are told, and the first one holds' \
+	"$findings$stopped"
 
 prepare bare </dev/null
 run bare
@@ -417,13 +424,14 @@ findings=$(
 	[ -e /etc/proctally.yaml ] || say_log '/etc/proctally.yaml'
 	runs)
 stop 5
-point 'without a <Plugin> block it runs with the defaults' "$findings$stopped"
+point 'without a <Plugin> block it runs with the defaults' \
+	"$findings$stopped"
 
 # --- Types ---
 
 grep -v '^ps_pagefaults' "$types_db" >"$work/types.less"
 types=$work/types.less
-plugin_block '' "$work/less/rules.yaml" | prepare less
+block "$(rules_of less)" | prepare less
 run less
 findings=$(
 	want idle ps_count 1 3
@@ -433,12 +441,13 @@ findings=$(
 	[ -z "$(rows idle ps_pagefaults)" ] || echo 'values of it'
 	runs)
 stop 5
-point 'a type that is missing costs its values alone, and one warning' "$findings$stopped"
+point 'a type that is missing costs its values alone, and one warning' \
+	"$findings$stopped"
 
 sed 's/^ps_cputime.*/ps_cputime value:DERIVE:0:U/' "$types_db" \
 	>"$work/types.other"
 types=$work/types.other
-plugin_block '' "$work/other/rules.yaml" | prepare other
+block "$(rules_of other)" | prepare other
 run other
 findings=$(
 	say_log 'ps_cputime'
@@ -447,13 +456,14 @@ findings=$(
 	[ -z "$(rows idle ps_cputime)" ] || echo 'values of it'
 	runs)
 stop 5
-point 'another ps_cputime is told, and nothing wrong is sent' "$findings$stopped"
+point 'another ps_cputime is told, and nothing wrong is sent' \
+	"$findings$stopped"
 types=
 
 # --- Another /proc ---
 
-plugin_block "Rules \"$work/proc/rules.yaml\"
-	ProcPath \"/nonexistent\"" '' | prepare proc
+block "$(rules_of proc)
+	ProcPath \"/nonexistent\"" | prepare proc
 run proc
 findings=$(
 	say_log '/nonexistent.*(unusable|No such file)'
@@ -461,7 +471,8 @@ findings=$(
 	log_times 1 'proctally plugin: /nonexistent'
 	runs)
 stop 5
-point 'a /proc that is not there is told, and the daemon runs' "$findings$stopped"
+point 'a /proc that is not there is told, and the daemon runs' \
+	"$findings$stopped"
 
 # --- A neighbour that uses select() ---
 
@@ -479,7 +490,7 @@ if [ -f "$work/plugins/selectuser.so" ]; then
 		read -r x <&3' 3<"$work/crowd" >/dev/null 2>&1 7>&- 8>&- &
 	pids="$pids $!"
 	extra='LoadPlugin selectuser'
-	plugin_block '' "$work/select/rules.yaml" | prepare select
+	block "$(rules_of select)" | prepare select
 	echo 'sampling: {gate: off}' >>"$work/select/rules.yaml"
 	run select
 	point "$name" "$(
@@ -514,7 +525,7 @@ if [ -x "$build/tests/stuckfs" ]; then
 fi
 if grep -qs ready "$work/stuck"; then
 	stuck=$(head -n 1 "$work/stuck")
-	plugin_block '' "$work/stall/rules.yaml" | prepare stall
+	block "$(rules_of stall)" | prepare stall
 	cat >>"$work/stall/rules.yaml" <<END
 - {name: stuck, comm: 'glob:stuck0.*'}
 END
@@ -546,7 +557,7 @@ fi
 
 name='under valgrind it makes no mistake and loses no memory'
 if have valgrind; then
-	plugin_block '' "$work/valgrind/rules.yaml" | prepare valgrind
+	block "$(rules_of valgrind)" | prepare valgrind
 	cat >>"$work/valgrind/rules.yaml" <<END
 - {name: "x-{{.Comm}}", cmdline: '.*', collect: {ctx: true, rss_split: true}}
 END
