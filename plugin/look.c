@@ -112,11 +112,13 @@ static int read_stat(struct proctab *t, struct proc_entry *e, struct str *text)
 {
 	struct proc *p = e->proc;
 	bool was_kept = procfs_pid_is_kept(&p->at);
-	int r;
+	int r = 0;
 
 	if (p->at.keep && !was_kept && !keptfd_has_room(&t->fs->kept))
 		make_room(t);
-	r = procfs_enter(t->fs, &p->at);
+	/* Of one that did not run little more than stat is read. */
+	if (!p->start || proc_has_run(t, p))
+		r = procfs_enter(t->fs, &p->at);
 	if (r == 0)
 		r = procfs_read(t->fs, &p->at, PROCFS_STAT, text);
 	if (r != PROC_GONE || !was_kept)

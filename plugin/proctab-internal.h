@@ -14,6 +14,12 @@ struct proc *proc_new(pid_t pid);
 /* Closes its descriptors, too. */
 void proc_free(struct proctab *t, struct proc *p);
 
+/* Was it seen to have run since the last tick? Without the gate: always. */
+static inline bool proc_has_run(const struct proctab *t, const struct proc *p)
+{
+	return p->ran_tick == t->tick;
+}
+
 static inline bool proc_is_zombie(const struct proc *p)
 {
 	return p->state == 'Z' || p->state == 'X';

@@ -293,7 +293,10 @@ void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
 	struct proc *p = e->proc;
 
 	ret_growth->rows = 0;
-	p->worth = worth_keeping(t, wanted);
+	if (proc_has_run(t, p) || p->flags & (PROC_NEW | PROC_RENAMED))
+		p->worth = worth_keeping(t, wanted);
+	else /* only what others can change */
+		wanted &= t->rows[SOURCE_STATUS] | t->rows[SOURCE_LIMITS];
 	for (unsigned source = 0; source < SOURCE_N; source++) {
 		metric_mask rows = wanted & t->rows[source];
 		int r;
