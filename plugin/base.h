@@ -28,7 +28,7 @@
 #define NSEC_PER_SEC UINT64_C(1000000000)
 #define NSEC_PER_MSEC UINT64_C(1000000)
 
-/* One moment, as the caller says; the core itself asks for the time nowhere. */
+/* One moment, as the caller says: the core does not ask for the time. */
 struct moment {
 	uint64_t mono_ns; /* CLOCK_MONOTONIC */
 	uint64_t boot_ns; /* CLOCK_BOOTTIME: counts while suspended, too */

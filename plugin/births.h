@@ -9,9 +9,10 @@
  * field of /proc/loadavg; alloc_pid(), kernel/pid.c; Linux 6.18). Both are
  * read before any process is looked at. A task gets its number a moment
  * before it is attached: so numbers are looked at again the next time.
- * Invariant: BIRTHS_NONE is certain. BIRTHS_AMONG can only miss a process
- * that asked for its own number (clone3(2), set_tid), and that for no longer
- * than BIRTHS_TRUST_NS, when BIRTHS_UNKNOWN has /proc listed again.
+ * Invariant: BIRTHS_NONE is certain. BIRTHS_AMONG can miss a process that
+ * asked for its own number (clone3(2), set_tid), that took longer than two
+ * looks to be attached, or that hides behind a whole cycle of failed forks;
+ * each for no longer than BIRTHS_TRUST_NS: then /proc is listed again.
  */
 #pragma once
 

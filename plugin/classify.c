@@ -20,6 +20,7 @@ int classifier_open(struct classifier *c, struct procfs *fs)
 	c->exe_text = malloc(TEXT_SIZE);
 	c->argv0_text = malloc(TEXT_SIZE);
 	c->lane_root_fd = fcntl(fs->root_fd, F_DUPFD_CLOEXEC, 0);
+	keptfd_park(&c->lane_root_fd);
 	if (c->users && c->lane && c->cgroup_text && c->exe_text &&
 	    c->argv0_text && c->lane_root_fd >= 0)
 		return 0;
@@ -118,7 +119,7 @@ static void mark(struct subject *s, enum subject_source source, int r)
 {
 	struct classifier *c = s->arg;
 
-	c->unsure |= r < 0 && r != -EBADMSG;
+	c->unsure |= procfs_is_transient(r);
 	if (r == PROC_DENIED)
 		c->denied |= SUBJECT_BIT(source);
 	if (r == 0)
@@ -135,6 +136,7 @@ static void fetch_owner(struct classifier *c, struct subject *s)
 		s->user =
 		    users_name(c->users, s->uid, c->user, sizeof(c->user));
 		c->proc->uid = s->uid;
+		c->proc->flags |= PROC_UID_KNOWN;
 	}
 	mark(s, SUBJECT_OWNER, r);
 }
@@ -147,6 +149,7 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 
 	if (r == 0) {
 		c->proc->cgroup_hash = (uint32_t)hash_bytes(text);
+		c->proc->flags |= PROC_CGROUP_KNOWN;
 		text.n = MIN(text.n, (size_t)TEXT_SIZE);
 		memcpy(c->cgroup_text, text.s, text.n);
 		text.s = c->cgroup_text;
@@ -187,7 +190,7 @@ static void fetch_cmdline(struct classifier *c, struct subject *s)
 		   (p->flags & PROC_AWAITS || (r = ask_cmdline(c, p)) == 0)) {
 		s->pending |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	} else {
-		c->unsure |= r < 0;
+		c->unsure |= procfs_is_transient(r);
 		s->absent |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	}
 }
@@ -224,16 +227,23 @@ static void take_answer(struct classifier *c, struct answer *a)
 	mark(s, SUBJECT_CMDLINE, a->result);
 }
 
-/* Seconds since the epoch at which a process started. */
-static uint64_t start_time(const struct classifier *c, const struct proc *p)
+/*
+ * Seconds since the epoch at which a process started. The wall clock and the
+ * time since boot are slewed alike and read one after the other, so that a
+ * small difference is none, and a large one is a clock that was set.
+ */
+static uint64_t start_time(struct classifier *c, const struct proc *p)
 {
 	uint64_t hz = (uint64_t)c->fs->scale.ticks_per_second;
+	int64_t ns = (int64_t)(p->start % hz * NSEC_PER_SEC / hz), s;
+	int64_t booted = (int64_t)c->now.real_ns - (int64_t)c->now.boot_ns;
 
-	uint64_t now_s = c->now.real_ns / NSEC_PER_SEC;
-	uint64_t up_s = c->now.boot_ns / NSEC_PER_SEC;
-
+	if (llabs(booted - c->booted_ns) > (int64_t)NSEC_PER_SEC / 2)
+		c->booted_ns = booted;
+	s = (int64_t)(p->start / hz) +
+	    (c->booted_ns + ns) / (int64_t)NSEC_PER_SEC;
 	/* The wall clock may be behind the time since boot. */
-	return now_s + p->start / hz > up_s ? now_s + p->start / hz - up_s : 0;
+	return s > 0 ? (uint64_t)s : 0;
 }
 
 /* Counts what was refused, once for each process that was placed. */
@@ -272,7 +282,7 @@ void classify(struct classifier *c, struct proc *p, struct answer *answer,
 		take_answer(c, answer);
 	ruleset_match(c->rules, s, &v);
 
-	*ret = (struct placing){.rule = v.rule, .pending = v.pending};
+	*ret = (struct placing){.pending = v.pending};
 	name = v.action == ACTION_GROUP ? v.rule->name : c->rules->other;
 	ret->collect =
 	    v.action == ACTION_GROUP ? v.rule->collect : c->rules->collect;

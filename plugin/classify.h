@@ -24,6 +24,7 @@ struct classifier {
 	int lane_root_fd;      /* the root for workers; outlives stuck ones */
 	struct ruleset *rules; /* borrowed */
 	struct moment now;
+	int64_t booted_ns; /* CLOCK_REALTIME at boot, but for jitter */
 
 	/* The process that is being asked about. */
 	struct subject subject;
@@ -44,7 +45,6 @@ struct placing {
 	bool unsure;  /* a read failed for our own want: ask again */
 	struct name_result name;
 	collect_mask collect;
-	const struct rule *rule; /* NULL: none took it */
 };
 
 /* An answer of the lane: bytes of a command line. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What time it is, for the callers of the core; the core asks nobody.
+ * What time it is: for the callers of the core, and for deadlines of lanes.
  */
 #pragma once
 

@@ -48,6 +48,17 @@ static int run_check(_unused_ const struct options *o, char **args, int n_args)
 	return check_run(args, n_args);
 }
 
+static bool parse_seconds(const char *text, double *ret)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (*end || end == text || !(v >= 0.01) || v > 86400)
+		return false;
+	*ret = v;
+	return true;
+}
+
 static int run_dump(const struct options *o, _unused_ char **args, int n_args)
 {
 	const char *env = getenv("COLLECTD_INTERVAL");
@@ -58,9 +69,7 @@ static int run_dump(const struct options *o, _unused_ char **args, int n_args)
 	    .count = o->count,
 	};
 
-	if (d.interval_s <= 0 && env)
-		d.interval_s = strtod(env, NULL);
-	if (!(d.interval_s > 0))
+	if (d.interval_s <= 0 && !(env && parse_seconds(env, &d.interval_s)))
 		d.interval_s = 10;
 	if (n_args) {
 		fprintf(stderr, "proctally dump: takes no arguments\n");
@@ -142,17 +151,6 @@ static const struct call *find_call(const char *name)
 		if (strcmp(calls[i].name, name) == 0)
 			return &calls[i];
 	return NULL;
-}
-
-static bool parse_seconds(const char *text, double *ret)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (*end || end == text || !(v >= 0.01) || v > 86400)
-		return false;
-	*ret = v;
-	return true;
 }
 
 static bool parse_count(const char *text, unsigned long *ret)

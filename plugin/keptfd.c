@@ -28,13 +28,14 @@ void keptfd_want(struct keptfd *k, bool automatic, unsigned wanted)
 }
 
 /* The smallest of 2 x processes, a quarter of the hard limit, and 4096. */
-static unsigned wanted_budget(const struct keptfd *k, rlim_t hard)
+static unsigned wanted_budget(const struct keptfd *k, unsigned n_processes,
+			      rlim_t hard)
 {
 	unsigned n;
 
 	if (!k->automatic)
 		return k->budget_wanted;
-	n = MIN(2 * k->n_processes, (unsigned)KEPTFD_BUDGET_MAX);
+	n = MIN(2 * n_processes, (unsigned)KEPTFD_BUDGET_MAX);
 	return hard / 4 < n ? (unsigned)(hard / 4) : n;
 }
 
@@ -63,12 +64,12 @@ void keptfd_provide(struct keptfd *k, unsigned n_processes)
 	n_processes = (n_processes + 255) / 256 * 256;
 	if (n_processes <= k->n_processes)
 		return;
-	k->n_processes = n_processes;
 	if (getrlimit(RLIMIT_NOFILE, &rl) < 0)
 		return;
-	budget = wanted_budget(k, rl.rlim_max);
+	budget = wanted_budget(k, n_processes, rl.rlim_max);
 	if (budget <= k->budget) {
 		k->budget = budget;
+		k->n_processes = n_processes;
 		return;
 	}
 
@@ -86,16 +87,39 @@ void keptfd_provide(struct keptfd *k, unsigned n_processes)
 		budget = rl.rlim_max > (rlim_t)k->base
 			     ? (unsigned)(rl.rlim_max - (rlim_t)k->base)
 			     : 0;
-	if (k->base < BASE_LEAST || budget <= k->budget)
+	if (k->base < BASE_LEAST || budget <= k->budget) {
+		k->n_processes = n_processes; /* there is no more to be had */
 		return;
+	}
 	need = (rlim_t)k->base + budget;
 	if (rl.rlim_cur < need) {
 		rl.rlim_cur = need;
 		if (setrlimit(RLIMIT_NOFILE, &rl) < 0)
 			return;
 	}
-	if (grow_table(k->base, budget))
+	if (grow_table(k->base, budget)) {
 		k->budget = budget;
+		k->n_processes = n_processes;
+	}
+}
+
+void keptfd_park(int *fd)
+{
+	struct rlimit rl;
+	int high;
+
+	if (*fd < 0 || getrlimit(RLIMIT_NOFILE, &rl) < 0)
+		return;
+	if (rl.rlim_cur < KEPTFD_BASE + RESERVE &&
+	    rl.rlim_max >= KEPTFD_BASE + RESERVE) {
+		rl.rlim_cur = KEPTFD_BASE + RESERVE;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+	high = fcntl(*fd, F_DUPFD_CLOEXEC, KEPTFD_BASE);
+	if (high < 0)
+		return;
+	close(*fd);
+	*fd = high;
 }
 
 bool keptfd_has_room(struct keptfd *k)

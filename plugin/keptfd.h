@@ -7,7 +7,8 @@
  * time (expand_files() waits for an RCU grace period; fs/file.c, Linux 6.18);
  * and there is a budget. It does not know what the descriptors are for.
  *
- * Invariant: n_kept <= budget, and every kept descriptor is >= base.
+ * Invariant: every kept descriptor is >= base, and none is added beyond the
+ * budget.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct keptfd {
 	unsigned budget; /* descriptors that may be kept at a time */
 	unsigned n_kept;
 	int base;
-	bool full; /* the budget had no room since the last look */
+	bool full; /* there was no room at some time */
 	unsigned budget_wanted, n_processes;
 	bool automatic;
 };
@@ -43,6 +44,12 @@ void keptfd_want(struct keptfd *k, bool automatic, unsigned wanted);
  * What cannot be had makes the budget smaller. Cheap when nothing changed.
  */
 void keptfd_provide(struct keptfd *k, unsigned n_processes);
+
+/*
+ * Moves a descriptor that is open for good out of the low numbers, if the
+ * limits allow; it does not count against the budget.
+ */
+void keptfd_park(int *fd);
 
 /* True if one more may be kept. */
 bool keptfd_has_room(struct keptfd *k);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lane.h"
+#include "clocks.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -33,14 +34,6 @@ struct lane {
 	struct worker worker[WORKER_MAX];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void lane_free(struct lane *lane)
 {
 	pthread_cond_destroy(&lane->work);
@@ -72,7 +65,6 @@ static struct lane_job *pop_queue(struct lane *lane)
 
 static void push_done(struct lane *lane, struct lane_job *job)
 {
-	job->state = LANE_DONE;
 	*lane->done_tail = job;
 	lane->done_tail = &job->next;
 	lane->n_pending--;
@@ -94,8 +86,7 @@ static void *worker_main(void *arg)
 			continue;
 		}
 		job = pop_queue(lane);
-		job->state = LANE_RUNNING;
-		job->started_ns = now_ns();
+		job->started_ns = clocks_read(CLOCK_MONOTONIC);
 		w->job = job;
 		pthread_mutex_unlock(&lane->lock);
 		job->run(job);
@@ -208,7 +199,7 @@ static int wait_quiet(struct lane *lane, uint64_t until_ns)
 
 bool lane_close(struct lane *lane)
 {
-	uint64_t deadline = now_ns() + 100 * NSEC_PER_MSEC;
+	uint64_t deadline = clocks_read(CLOCK_MONOTONIC) + 100 * NSEC_PER_MSEC;
 	struct lane_job *rest;
 	pthread_t left[WORKER_MAX];
 	unsigned n_left = 0;
@@ -253,7 +244,6 @@ int lane_submit(struct lane *lane, struct lane_job *job)
 	pthread_mutex_lock(&lane->lock);
 	r = lane->n_pending < LANE_QUEUE_MAX ? provide_worker(lane) : -EAGAIN;
 	if (r == 0) {
-		job->state = LANE_QUEUED;
 		job->next = NULL;
 		job->told = false;
 		*lane->tail = job;
@@ -278,12 +268,12 @@ static bool is_busy(const struct lane *lane)
 
 bool lane_wait(struct lane *lane, uint64_t timeout_ns, uint64_t patience_ns)
 {
-	uint64_t deadline_ns = now_ns() + timeout_ns;
+	uint64_t deadline_ns = clocks_read(CLOCK_MONOTONIC) + timeout_ns;
 	bool done;
 
 	pthread_mutex_lock(&lane->lock);
 	while (is_busy(lane)) {
-		uint64_t now = now_ns();
+		uint64_t now = clocks_read(CLOCK_MONOTONIC);
 
 		if (now >= deadline_ns)
 			break;
@@ -316,7 +306,7 @@ struct lane_job *lane_take(struct lane *lane)
 void lane_watch(struct lane *lane, uint64_t limit_ns,
 		void (*fn)(void *arg, const struct lane_job *job), void *arg)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clocks_read(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&lane->lock);
 	replace_slow(lane, now, limit_ns);

@@ -22,12 +22,6 @@ enum {
 	LANE_QUEUE_MAX = 16384, /* jobs; a lane that rests is not filled */
 };
 
-enum lane_job_state {
-	LANE_QUEUED,
-	LANE_RUNNING,
-	LANE_DONE,
-};
-
 /*
  * The owner embeds this in a job of its own, made with malloc(). run() is
  * called in the worker; release() frees the job, and is called instead of
@@ -37,9 +31,8 @@ struct lane_job {
 	void (*run)(struct lane_job *job);
 	void (*release)(struct lane_job *job);
 	struct lane_job *next;
-	enum lane_job_state state; /* for the lane only */
-	uint64_t started_ns;	   /* CLOCK_MONOTONIC; for the lane only */
-	bool told;		   /* reported as stalled; for the lane only */
+	uint64_t started_ns; /* CLOCK_MONOTONIC; for the lane only */
+	bool told;	     /* reported as stalled; for the lane only */
 };
 
 /* `name` is that of the threads, at most 15 bytes. NULL if out of memory. */

@@ -93,12 +93,14 @@ static void watch_identity(struct proctab *t, struct proc *p)
 	uint32_t uid, gid, hash;
 	struct str text;
 
-	if (t->opt.owner && procfs_owner(t->fs, &p->at, &uid, &gid) == 0) {
+	if (p->flags & PROC_UID_KNOWN && t->opt.owner &&
+	    procfs_owner(t->fs, &p->at, &uid, &gid) == 0) {
 		if (uid != p->uid)
 			p->flags |= PROC_RENAMED;
 		p->uid = uid;
 	}
-	if (t->opt.cgroup &&
+	if (p->flags & PROC_CGROUP_KNOWN && t->opt.cgroup &&
+	    (!t->fs->has_clocks || proctab_is_refresh(t, p->at.pid)) &&
 	    procfs_read(t->fs, &p->at, PROCFS_CGROUP, &text) == 0) {
 		hash = (uint32_t)hash_bytes(text);
 		if (hash != p->cgroup_hash)
@@ -147,10 +149,10 @@ static int replace(struct proctab *t, struct proc_entry *e)
 	return 0;
 }
 
-static void mark_gone(struct proctab *t, struct proc *p)
+/* 0 stands for "not seen"; so early begin only the first tasks of a host. */
+static uint64_t start_of(const struct proc_stat *st)
 {
-	p->flags |= PROC_IS_GONE;
-	t->n_gone++;
+	return MAX(st->field[STAT_FIELD_START], UINT64_C(1));
 }
 
 int proctab_look(struct proctab *t, struct proc_entry *e,
@@ -165,7 +167,7 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	ret_growth->rows = 0;
 	r = read_stat(t, e, &text);
 	if (r == PROC_GONE) {
-		mark_gone(t, p);
+		proc_mark_gone(t, p);
 		return PROC_GONE;
 	}
 	if (r == 0 && proctext_parse_stat(text, &st) < 0) {
@@ -176,8 +178,7 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		proctab_try_again(t, e, r);
 		return r < 0 ? r : PROC_ABSENT;
 	}
-	/* 0 would mean "not seen"; so early is only the first task. */
-	start = MAX(st.field[STAT_FIELD_START], UINT64_C(1));
+	start = start_of(&st);
 	if (p->start && (p->start != start || p->flags & PROC_IS_GONE)) {
 		r = replace(t, e);
 		if (r < 0)
@@ -189,8 +190,11 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		if (t->tick > 1 && p->start >= t->first_tick_start)
 			p->flags |= PROC_BORN;
 	}
+	/* A helper of the kernel is a kernel thread until it execs. */
 	if (st.field[STAT_FIELD_FLAGS] & STAT_FLAG_KTHREAD)
 		p->flags |= PROC_KERNEL;
+	else
+		p->flags &= ~(uint32_t)PROC_KERNEL;
 	if (take_comm(p, st.comm,
 		      st.field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
 	    !(p->flags & PROC_NEW))
@@ -200,7 +204,6 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		p->flags &= ~(uint32_t)PROC_IS_STALLED;
 		p->flags |= PROC_RENAMED;
 	}
-	p->ppid = (pid_t)st.field[STAT_FIELD_PPID];
 	/* The text is not needed any more: the scratch buffer may go. */
 	if (st.state == 'Z' && st.field[STAT_FIELD_THREADS] > 1)
 		borrow_from_live_task(t, p, &st);
@@ -210,8 +213,15 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	take_stat(t, p, &st, ret_growth);
 	if (proc_is_zombie(p))
 		take_no_memory(t, p);
-	/* A zombie may be moved to the root cgroup: it stays what it was. */
-	if (!(p->flags & PROC_NEW) && !proc_is_zombie(p))
+	/*
+	 * Of a task that is exiting some hierarchies tell the root cgroup
+	 * (proc_cgroup_show(), kernel/cgroup/cgroup.c, Linux 6.18): it stays
+	 * what it was.
+	 */
+	if (!(p->flags & PROC_NEW) &&
+	    (p->at.live_tid ||
+	     !(proc_is_zombie(p) ||
+	       st.field[STAT_FIELD_FLAGS] & STAT_FLAG_EXITING)))
 		watch_identity(t, p);
 	return 0;
 }
@@ -230,10 +240,10 @@ int proctab_look_again(struct proctab *t, struct proc_entry *e)
 		r = procfs_read(t->fs, &p->at, PROCFS_STAT, &text);
 	if (r == 0 && proctext_parse_stat(text, &st) < 0)
 		r = PROC_ABSENT;
-	if (r == 0 && MAX(st.field[STAT_FIELD_START], UINT64_C(1)) != p->start)
+	if (r == 0 && start_of(&st) != p->start)
 		r = PROC_GONE;
 	if (r == PROC_GONE)
-		mark_gone(t, p);
+		proc_mark_gone(t, p);
 	if (r)
 		procfs_pid_close(t->fs, &p->at);
 	return r;

@@ -23,12 +23,15 @@ enum {
 	STALLS_MAX = 16, /* told by one look at the lane */
 };
 
-/* What tells that a file is another one than before. */
+/*
+ * What tells that a file is another one than before, or may be read now: the
+ * time of change covers that of modification.
+ */
 struct file_mark {
 	dev_t dev;
 	ino_t ino;
 	off_t size;
-	struct timespec mtime;
+	struct timespec ctime;
 	bool there;
 };
 
@@ -66,10 +69,25 @@ struct monitor {
 	struct told told;
 	struct monitor_event event[EVENTS_MAX];
 	size_t first_event, n_events;
-	uint64_t n_events_lost;
 };
 
-/* Queues an event; beyond EVENTS_MAX it is lost and counted. */
+enum {
+	MONITOR_N_REFUSABLE = 5,
+};
+
+/* Sources that take rights to read; one row each. */
+extern const struct monitor_refusable {
+	enum metric_source source;
+	size_t count;	  /* offset in struct selfstat */
+	const char *what; /* for people */
+} monitor_refusable[MONITOR_N_REFUSABLE];
+
+static inline uint64_t *monitor_refusals(struct selfstat *self, size_t i)
+{
+	return (uint64_t *)((char *)self + monitor_refusable[i].count);
+}
+
+/* Queues an event; beyond EVENTS_MAX in one tick it is lost. */
 void monitor_tell(struct monitor *m, enum monitor_level level, const char *fmt,
 		  ...) _printf_(3, 4);
 

@@ -62,10 +62,8 @@ void monitor_tell(struct monitor *m, enum monitor_level level, const char *fmt,
 	struct monitor_event *e;
 	va_list ap;
 
-	if (m->n_events == EVENTS_MAX) {
-		m->n_events_lost++;
+	if (m->n_events == EVENTS_MAX)
 		return;
-	}
 	e = &m->event[(m->first_event + m->n_events++) % EVENTS_MAX];
 	e->level = level;
 	va_start(ap, fmt);
@@ -90,13 +88,8 @@ void monitor_set_cost(struct monitor *m, const struct monitor_cost *cost)
 }
 
 /* What did they use? Those that have no group yet are read no further. */
-static int sample(struct monitor *m)
+static void sample(struct monitor *m)
 {
-	int r = array_reserve(&m->fresh, &m->fresh_cap, m->tab.n_due,
-			      sizeof(*m->fresh));
-
-	if (r < 0)
-		return r;
 	m->n_fresh = 0;
 	for (size_t i = 0; i < m->tab.n_due; i++) {
 		struct proc_entry *e = &m->tab.entry[m->tab.due[i]];
@@ -116,24 +109,6 @@ static int sample(struct monitor *m)
 		}
 		proctab_leave(&m->tab, e->proc);
 	}
-	return 0;
-}
-
-/* Sources whose refusals are told, and where. */
-static const struct {
-	enum metric_source source;
-	size_t count; /* offset in struct selfstat */
-} refusable[] = {
-    {SOURCE_IO, offsetof(struct selfstat, unreadable_io)},
-    {SOURCE_FDS, offsetof(struct selfstat, unreadable_fds)},
-    {SOURCE_STATUS, offsetof(struct selfstat, unreadable_status)},
-    {SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits)},
-    {SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks)},
-};
-
-static uint64_t *refusals(struct selfstat *self, size_t i)
-{
-	return (uint64_t *)((char *)self + refusable[i].count);
 }
 
 /* Of files that no group wants nothing is known. */
@@ -143,19 +118,20 @@ static void begin_denied(struct monitor *m)
 
 	for (size_t i = 0; i < m->groups.n_groups; i++)
 		wanted |= m->groups.group[i]->wanted;
-	for (size_t i = 0; i < ARRAY_SIZE(refusable); i++)
-		*refusals(&m->self, i) =
-		    wanted & m->tab.rows[refusable[i].source] ? 0
-							      : SELFSTAT_ABSENT;
+	for (size_t i = 0; i < MONITOR_N_REFUSABLE; i++)
+		*monitor_refusals(&m->self, i) =
+		    wanted & m->tab.rows[monitor_refusable[i].source]
+			? 0
+			: SELFSTAT_ABSENT;
 }
 
 /* Counts the processes of which a source was refused. */
 static void count_denied(struct selfstat *self, const struct proc *p)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(refusable); i++)
-		if (p->denied & 1u << refusable[i].source &&
-		    *refusals(self, i) != SELFSTAT_ABSENT)
-			++*refusals(self, i);
+	for (size_t i = 0; i < MONITOR_N_REFUSABLE; i++)
+		if (p->denied & 1u << monitor_refusable[i].source &&
+		    *monitor_refusals(self, i) != SELFSTAT_ABSENT)
+			++*monitor_refusals(self, i);
 }
 
 /* What did each group use? */
@@ -240,13 +216,15 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		proctab_ask_again(&m->tab);
 	r = proctab_list(&m->tab, now); /* which processes exist? */
 	if (r == 0)
-		r = proctab_gate(&m->tab, now); /* which of them ran? */
+		r = array_reserve(&m->fresh, &m->fresh_cap, m->tab.n_procs,
+				  sizeof(*m->fresh));
 	if (r == 0)
-		r = sample(m); /* what did they use? */
+		r = proctab_gate(&m->tab, now); /* which of them ran? */
 	if (r < 0) {
 		emit_self(m, emit, arg);
 		return r;
 	}
+	sample(m);	  /* what did they use? */
 	monitor_place(m); /* which group is each in? */
 	fold(m);	  /* what did each group use? */
 	monitor_notice(m);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "monitor-internal.h"
 
-/* Sources that need rights, and what of ours is missing without them. */
-static const struct {
-	enum metric_source source;
-	size_t count; /* offset in struct selfstat */
-	const char *what;
-} refusals[] = {
+const struct monitor_refusable monitor_refusable[MONITOR_N_REFUSABLE] = {
     {SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io"},
     {SOURCE_FDS, offsetof(struct selfstat, unreadable_fds), "fds"},
     {SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits), "fd_limit"},
@@ -16,10 +11,9 @@ static const struct {
 
 static void notice_refusals(struct monitor *m)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
-		uint32_t bit = 1u << refusals[i].source;
-		uint64_t n = *(const uint64_t *)((const char *)&m->self +
-						 refusals[i].count);
+	for (size_t i = 0; i < MONITOR_N_REFUSABLE; i++) {
+		uint32_t bit = 1u << monitor_refusable[i].source;
+		uint64_t n = *monitor_refusals(&m->self, i);
 
 		if (n == SELFSTAT_ABSENT)
 			n = 0;
@@ -29,7 +23,7 @@ static void notice_refusals(struct monitor *m)
 				     "needs CAP_SYS_PTRACE and "
 				     "CAP_DAC_READ_SEARCH; there it has no "
 				     "value",
-				     refusals[i].what, (size_t)n,
+				     monitor_refusable[i].what, (size_t)n,
 				     m->tab.n_procs);
 		if (n)
 			m->told.denied |= bit;

@@ -11,78 +11,108 @@ void monitor_static_name(const struct name *n, struct name_result *ret)
 	name_expand(n, &nobody, NULL, ret);
 }
 
-/* A name that is not there yet may be one too many. */
-static struct group *group_for(struct monitor *m, const struct placing *pl)
+/* Notes that a name is one too many, and tells so once. */
+static void refuse_group(struct monitor *m, const char *name,
+			 const char *instead)
 {
-	const struct ruleset *rs = m->rules;
-	struct group *g = groups_find(&m->groups, pl->name.text);
-	struct name_result other;
+	m->self.groups_refused++;
+	if (!m->told.groups)
+		monitor_tell(m, MONITOR_WARNING,
+			     "more than limits.groups (%u) groups: \"%s\" and "
+			     "further ones are %s%s%s",
+			     m->rules->limits.groups, name,
+			     instead ? "counted in \"" : "not counted",
+			     instead ? instead : "", instead ? "\"" : "");
+	m->told.groups = true;
+}
 
-	if (!g && m->groups.n_groups >= rs->limits.groups) {
-		if (rs->other)
-			monitor_static_name(rs->other, &other);
-		m->self.groups_refused++;
-		if (!m->told.groups)
-			monitor_tell(
-			    m, MONITOR_WARNING,
-			    "more than limits.groups (%u) groups: "
-			    "\"%s\" and further ones are %s%s%s",
-			    rs->limits.groups, pl->name.text,
-			    rs->other ? "counted in \"" : "not counted",
-			    rs->other ? other.text : "", rs->other ? "\"" : "");
-		m->told.groups = true;
-		if (!rs->other)
-			return NULL;
-		return groups_get(&m->groups, other.text, rs->collect);
-	}
-	g = groups_get(&m->groups, pl->name.text, pl->collect);
-	if (!g)
-		return NULL;
-	if (g->raw_hash && g->raw_hash != pl->name.raw_hash &&
-	    !g->told_merged) {
+static void note_name(struct monitor *m, struct group *g, uint64_t raw_hash)
+{
+	if (g->raw_hash && g->raw_hash != raw_hash && !g->told_merged) {
 		g->told_merged = true;
 		monitor_tell(m, MONITOR_WARNING,
 			     "several names become \"%s\" when they are made "
 			     "safe: they are one group",
 			     g->name);
 	}
-	g->raw_hash = pl->name.raw_hash;
-	return g;
+	g->raw_hash = raw_hash;
+}
+
+/*
+ * The group of that name; *ret is NULL where there is none to be counted in.
+ * Returns 0 or -ENOMEM.
+ */
+static int group_for(struct monitor *m, const struct placing *pl,
+		     struct group **ret)
+{
+	const struct ruleset *rs = m->rules;
+	struct name_result other;
+	bool is_new;
+
+	*ret = NULL;
+	if (pl->dropped)
+		return 0;
+	is_new = !groups_find(&m->groups, pl->name.text);
+	if (is_new && m->groups.n_groups >= rs->limits.groups) {
+		if (rs->other)
+			monitor_static_name(rs->other, &other);
+		refuse_group(m, pl->name.text, rs->other ? other.text : NULL);
+		if (!rs->other)
+			return 0;
+		*ret = groups_get(&m->groups, other.text, rs->collect);
+		return *ret ? 0 : -ENOMEM;
+	}
+	*ret = groups_get(&m->groups, pl->name.text, pl->collect);
+	if (!*ret)
+		return -ENOMEM;
+	note_name(m, *ret, pl->name.raw_hash);
+	return 0;
 }
 
 /*
  * A new member: what it used since it was born counts, if that was before
- * our eyes; what it is seen to use from now on counts in any case.
+ * our eyes; else what it is seen to use from now on.
  */
 static void welcome(struct monitor *m, struct proc *p, struct group *g)
 {
+	bool born = p->flags & PROC_NEW && p->flags & PROC_BORN;
 	metric_mask counters = p->have & m->tab.counters;
 
 	for (; counters; counters &= counters - 1) {
 		unsigned row = (unsigned)__builtin_ctzll(counters);
 
-		group_count(g, row, p->flags & PROC_BORN ? p->value[row] : 0);
+		group_count(g, row, born ? p->value[row] : 0);
 	}
-	if (p->flags & PROC_BORN)
+	if (born)
 		group_count_birth(g);
 }
 
 static void move_to(struct monitor *m, struct proc_entry *e, struct group *g)
 {
 	struct proc *p = e->proc;
+	metric_mask wanted = g ? g->wanted : 0;
 	struct growth growth;
 
-	if (g && p->flags & PROC_NEW)
-		welcome(m, p, g);
 	/* What it does where it is not read is nobody's growth later. */
-	proctab_forget(&m->tab, p, g ? g->wanted : 0);
-	/* Also within one group: other rules may collect more of it. */
+	proctab_forget(&m->tab, p, wanted);
+	if (g && g != p->group)
+		welcome(m, p, g);
+	/* What was read for the group that it leaves need not be read again. */
 	if (g) {
-		proctab_sample(&m->tab, e, g->wanted, &growth);
+		proctab_sample(&m->tab, e,
+			       p->flags & PROC_NEW ? wanted : wanted & ~p->have,
+			       &growth);
 		monitor_count(g, &growth);
 	}
 	p->group = g;
-	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED | PROC_DROPPED);
+	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED);
+}
+
+/* It is to be asked about again in the next tick. */
+static void place_later(struct monitor *m, struct proc_entry *e, int r)
+{
+	e->proc->flags |= PROC_RENAMED;
+	proctab_try_again(&m->tab, e, r);
 }
 
 enum when {
@@ -96,22 +126,27 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 {
 	struct proc *p = e->proc;
 	struct placing pl;
+	struct group *g;
+	int r;
 
-	if (p->flags & PROC_IS_GONE || proctab_look_again(&m->tab, e) != 0)
+	if (p->flags & PROC_IS_GONE)
 		return true;
+	r = proctab_look_again(&m->tab, e);
+	if (r) {
+		if (r != PROC_GONE)
+			place_later(m, e, r);
+		return true;
+	}
 	classify(&m->classifier, p, answer, &pl);
 	if (pl.pending && when == NOW_IF_SURE) {
 		proctab_leave(&m->tab, p);
 		return false;
 	}
-	move_to(m, e, pl.dropped ? NULL : group_for(m, &pl));
-	if (pl.dropped)
-		p->flags |= PROC_DROPPED;
-	if (pl.unsure) {
-		p->flags |= PROC_RENAMED;
-		e->clock = 0;
-		m->tab.counts.n_failed++;
-	}
+	r = group_for(m, &pl, &g);
+	if (r == 0)
+		move_to(m, e, g);
+	if (r < 0 || pl.unsure)
+		place_later(m, e, r < 0 ? r : -EAGAIN);
 	proctab_leave(&m->tab, p);
 	return true;
 }

@@ -11,9 +11,8 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
-#include <time.h>
-
 #include "base.h"
+#include "clocks.h"
 #include "monitor.h"
 #include "selfstat.h"
 
@@ -201,14 +200,6 @@ static void log_events(struct monitor *m)
 		plugin_log(levels[e.level], LOG_PREFIX "%s", e.text);
 }
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static int open_monitor(struct instance *in)
 {
 	struct monitor_options o = {
@@ -228,13 +219,8 @@ static int open_monitor(struct instance *in)
 static int on_read(user_data_t *ud)
 {
 	struct instance *in = ud->data;
-	uint64_t wall = clock_ns(CLOCK_MONOTONIC);
-	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct moment now = {
-	    .mono_ns = wall,
-	    .boot_ns = clock_ns(CLOCK_BOOTTIME),
-	    .real_ns = clock_ns(CLOCK_REALTIME),
-	};
+	struct moment now = clocks_now();
+	uint64_t cpu = clocks_thread_cpu();
 	struct monitor_cost cost;
 	int r;
 
@@ -252,8 +238,8 @@ static int on_read(user_data_t *ud)
 			   LOG_PREFIX "cannot list the processes in %s: %s",
 			   in->proc_path, strerror(-r));
 	in->told_unusable = r < 0;
-	cost.wall_ns = clock_ns(CLOCK_MONOTONIC) - wall;
-	cost.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	cost.wall_ns = clocks_now().mono_ns - now.mono_ns;
+	cost.cpu_ns = clocks_thread_cpu() - cpu;
 	monitor_set_cost(in->monitor, &cost);
 	return r < 0 ? -1 : 0;
 }

@@ -114,6 +114,7 @@ int procfs_open(struct procfs *fs, const struct procfs_options *o)
 		procfs_close(fs);
 		return r;
 	}
+	keptfd_park(&fs->root_fd);
 	fs->is_procfs = sfs.f_type == PROC_SUPER_MAGIC;
 	fs->same_pids = fs->is_procfs && self_is_us(fs->root_fd);
 	fs->has_clocks = fs->same_pids && clocks_are_usable();
@@ -245,7 +246,10 @@ void procfs_pid_close(struct procfs *fs, struct procfs_pid *p)
 
 bool procfs_pid_is_kept(const struct procfs_pid *p)
 {
-	return p->dir_kept || p->fd[PROCFS_STAT] >= 0;
+	for (unsigned i = 0; i < PROCFS_N_KEPT; i++)
+		if (p->fd[i] >= 0)
+			return true;
+	return p->dir_kept;
 }
 
 static void number_text(char **at, pid_t v)
@@ -344,9 +348,9 @@ static int read_path(struct procfs *fs, struct procfs_pid *p, pid_t tid,
 int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
 		struct str *ret)
 {
-	/* Memory and descriptors of a dead leader are its threads' now. */
-	pid_t tid =
-	    file == PROCFS_STATUS || file == PROCFS_LIMITS ? p->live_tid : 0;
+	/* What a dead leader had its threads have; the rest is the process's.
+	 */
+	pid_t tid = file == PROCFS_STAT || file == PROCFS_IO ? 0 : p->live_tid;
 	int *kept = file < PROCFS_N_KEPT && !tid ? &p->fd[file] : NULL;
 	int *keep_in = kept && p->keep & PROCFS_KEEP(file) ? kept : NULL;
 	ssize_t n;

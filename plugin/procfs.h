@@ -49,6 +49,16 @@ struct procfs_pid {
 	uint8_t keep; /* PROCFS_KEEP()s: these may be kept when opened next */
 };
 
+/*
+ * True for a negative errno that says something of us and not of what was
+ * read: out of descriptors, of memory, interrupted. Then a later try may do.
+ */
+static inline bool procfs_is_transient(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN ||
+	       r == -EINTR;
+}
+
 struct procfs_counts {
 	uint64_t n_calls;   /* system calls made for processes */
 	uint64_t n_listing; /* those of them that list /proc */

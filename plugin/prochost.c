@@ -31,8 +31,10 @@ static int open_host_file(const struct procfs *fs, const char *name)
 
 void prochost_open(struct procfs *fs)
 {
-	for (unsigned i = 0; i < PROCFS_N_HOST_FILES; i++)
+	for (unsigned i = 0; i < PROCFS_N_HOST_FILES; i++) {
 		fs->host_fd[i] = open_host_file(fs, names[i]);
+		keptfd_park(&fs->host_fd[i]);
+	}
 }
 
 void prochost_close(struct procfs *fs)
@@ -51,6 +53,7 @@ static bool read_host_file(struct procfs *fs, enum procfs_host_file file,
 
 	if (fd < 0)
 		return false;
+	fs->counts.n_calls++;
 	n = pread(fd, fs->buf, PROCFS_BUF_SIZE, 0);
 	if (n < 0)
 		return false;

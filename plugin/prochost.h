@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of procfs.h that reads files of the host, not of a process. Only
- * procfs.c includes this.
+ * The part of procfs.h that reads files of the host, not of a process, is in
+ * prochost.c; this is what procfs.c needs of it.
  */
 #pragma once
 

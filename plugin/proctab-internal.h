@@ -34,5 +34,11 @@ static inline bool proc_is_zombie(const struct proc *p)
 void proc_take(struct proctab *t, struct proc *p, metric_mask found,
 	       const uint64_t *now, struct growth *g);
 
-/* Nothing was learned: do not wait until it runs again. */
-void proctab_try_again(struct proctab *t, struct proc_entry *e, int r);
+/* It is not there any more; it leaves the table at the next list. */
+void proc_mark_gone(struct proctab *t, struct proc *p);
+
+/* Once in each period it is the turn of a process, spread by its number. */
+bool proctab_is_turn(const struct proctab *t, pid_t pid, uint32_t period_s);
+
+/* Once in each refresh time. */
+bool proctab_is_refresh(const struct proctab *t, pid_t pid);

@@ -109,8 +109,7 @@ static int merge(struct proctab *t)
 			old++;
 			i++;
 		} else {
-			/* Out of memory: the process is seen in a later tick.
-			 */
+			/* Out of memory: it is seen after a later listing. */
 			if (add_entry(t, n, pid[i]) == 0)
 				n++;
 			i++;
@@ -130,8 +129,20 @@ static bool uses_gate(const struct proctab *t)
 }
 
 /*
+ * A thread's number has no process clock, but for our own thread: its number
+ * is taken for the process's (pid_for_clock(), kernel/time/posix-cpu-timers.c,
+ * Linux 6.18).
+ */
+static int read_clock(struct proctab *t, pid_t pid, uint64_t *ret_ns)
+{
+	if (pid == t->own_tid && pid != t->own_pid)
+		return PROC_GONE;
+	return procfs_clock(t->fs, pid, ret_ns);
+}
+
+/*
  * Instead of a listing: who was there and has not left, and who now answers
- * by one of the numbers given since. A thread's number has no process clock.
+ * by one of the numbers given since.
  */
 static int list_births(struct proctab *t, pid_t first, pid_t last)
 {
@@ -148,7 +159,7 @@ static int list_births(struct proctab *t, pid_t first, pid_t last)
 		if (!(t->entry[i].proc->flags & PROC_IS_GONE))
 			fs->pid_list[n++] = t->entry[i].pid;
 	for (pid_t pid = first; pid <= last; pid++)
-		if (procfs_clock(fs, pid, &clock) == 0)
+		if (read_clock(t, pid, &clock) == 0)
 			fs->pid_list[n++] = pid;
 	fs->n_pids = n;
 	procfs_sort_list(fs);
@@ -183,14 +194,15 @@ int proctab_list(struct proctab *t, const struct moment *now)
 		t->first_tick_start =
 		    now->boot_ns / NSEC_PER_SEC * hz +
 		    now->boot_ns % NSEC_PER_SEC * hz / NSEC_PER_SEC;
+	t->own_pid = getpid();
+	t->own_tid = gettid();
 	r = list(t, now);
+	if (r == 0 && !is_same_list(t))
+		r = merge(t);
+	/* What is not known whole is listed anew the next time. */
 	if (r < 0)
-		return r;
-	if (is_same_list(t))
-		return 0;
-	r = merge(t);
-	if (r == 0)
-		keptfd_provide(&t->fs->kept, (unsigned)t->n_procs);
+		t->births.known = false;
+	keptfd_provide(&t->fs->kept, (unsigned)t->n_procs);
 	return r;
 }
 
@@ -213,8 +225,7 @@ static void watch_host(struct proctab *t)
 	t->reclaim_count = count;
 }
 
-/* Once in each period it is the turn of a process, spread by its number. */
-static bool is_turn(const struct proctab *t, pid_t pid, uint32_t period_s)
+bool proctab_is_turn(const struct proctab *t, pid_t pid, uint32_t period_s)
 {
 	uint32_t phase = (uint32_t)pid * 2654435761u % period_s;
 
@@ -222,23 +233,29 @@ static bool is_turn(const struct proctab *t, pid_t pid, uint32_t period_s)
 	       (t->last_tick_s + phase) / period_s;
 }
 
+bool proctab_is_refresh(const struct proctab *t, pid_t pid)
+{
+	uint32_t refresh_s = (uint32_t)(t->opt.refresh_ns / NSEC_PER_SEC);
+
+	return proctab_is_turn(t, pid, MAX(refresh_s, 1u));
+}
+
 /* Others may have moved it to another cgroup. */
 static bool is_moved(struct proctab *t, struct proc *p)
 {
 	struct str text;
 
-	return procfs_read(t->fs, &p->at, PROCFS_CGROUP, &text) == 0 &&
+	return p->flags & PROC_CGROUP_KNOWN && !proc_is_zombie(p) &&
+	       procfs_read(t->fs, &p->at, PROCFS_CGROUP, &text) == 0 &&
 	       (uint32_t)hash_bytes(text) != p->cgroup_hash;
 }
 
 /* Can there be news of a process that did not run? */
 static bool is_stale(struct proctab *t, const struct proc_entry *e)
 {
-	uint32_t refresh_s = (uint32_t)(t->opt.refresh_ns / NSEC_PER_SEC);
-
-	if (is_turn(t, e->pid, LOOK_AGAIN_S))
+	if (proctab_is_turn(t, e->pid, LOOK_AGAIN_S))
 		return true;
-	if (!is_turn(t, e->pid, MAX(refresh_s, 1u)))
+	if (!proctab_is_refresh(t, e->pid))
 		return false;
 	return t->reclaim_s >= e->looked_s ||
 	       (t->opt.cgroup && is_moved(t, e->proc));
@@ -248,24 +265,49 @@ static bool is_stale(struct proctab *t, const struct proc_entry *e)
  * The clock is read before the files: what a process does between the two
  * moves its clock beyond what is noted here, and is seen in the next tick.
  */
-static bool is_due(struct proctab *t, struct proc_entry *e, bool gate)
+static bool is_due(struct proctab *t, struct proc_entry *e)
 {
-	uint64_t clock = 0;
+	struct proc *p = e->proc;
+	uint64_t clock;
+	bool moved;
 
-	if (!gate || !e->proc->start)
-		return true;
-	if (procfs_clock(t->fs, e->pid, &clock) == 0 && clock == e->clock) {
-		e->proc->at.keep = 0;
-		if (is_stale(t, e))
-			return true;
-		t->counts.n_saved++;
+	/* Its number may be a thread's by now: nothing must be read by it. */
+	if (read_clock(t, e->pid, &clock) != 0) {
+		proc_mark_gone(t, p);
 		return false;
 	}
-	/* Having run twice, it is worth descriptors. */
-	e->proc->at.keep = e->proc->ran_tick ? e->proc->worth : 0;
-	e->proc->ran_tick = t->tick;
+	moved = clock != e->clock;
 	e->clock = clock;
+	if (!p->start)
+		return true;
+	if (moved) {
+		/* Having run twice, it is worth descriptors. */
+		p->at.keep = p->ran_tick ? p->worth : 0;
+		p->ran_tick = t->tick;
+		return true;
+	}
+	p->at.keep = 0;
+	if (p->flags & PROC_LOOK_AGAIN || is_stale(t, e))
+		return true;
+	t->counts.n_saved++;
+	return false;
+}
+
+/* Without clocks each process counts as having run. */
+static bool is_due_ungated(struct proctab *t, struct proc_entry *e)
+{
+	e->proc->at.keep = e->proc->worth;
+	e->proc->ran_tick = t->tick;
 	return true;
+}
+
+/* The budget may have become smaller. */
+static void keep_to_budget(struct proctab *t)
+{
+	struct keptfd *kept = &t->fs->kept;
+
+	for (size_t i = 0; kept->n_kept > kept->budget && i < t->n_procs; i++)
+		procfs_pid_close(t->fs, &t->entry[i].proc->at);
 }
 
 int proctab_gate(struct proctab *t, const struct moment *now)
@@ -279,26 +321,31 @@ int proctab_gate(struct proctab *t, const struct moment *now)
 	t->last_tick_s = t->now_s;
 	t->now_s = (uint32_t)(now->mono_ns / NSEC_PER_SEC);
 	watch_host(t);
+	keep_to_budget(t);
 	t->n_due = 0;
 	for (size_t i = 0; i < t->n_procs; i++) {
 		struct proc_entry *e = &t->entry[i];
 
-		if (!is_due(t, e, gate))
+		if (e->proc->flags & PROC_IS_GONE ||
+		    !(gate ? is_due(t, e) : is_due_ungated(t, e)))
 			continue;
-		if (!gate) {
-			e->proc->at.keep = e->proc->worth;
-			e->proc->ran_tick = t->tick;
-		}
+		e->proc->flags &= ~(uint32_t)PROC_LOOK_AGAIN;
 		e->looked_s = t->now_s;
 		t->due[t->n_due++] = (uint32_t)i;
 	}
 	return 0;
 }
 
+void proc_mark_gone(struct proctab *t, struct proc *p)
+{
+	p->flags |= PROC_IS_GONE;
+	t->n_gone++;
+}
+
 void proctab_try_again(struct proctab *t, struct proc_entry *e, int r)
 {
-	e->clock = 0;
-	t->counts.n_failed += r < 0;
+	e->proc->flags |= PROC_LOOK_AGAIN;
+	t->counts.n_failed += procfs_is_transient(r);
 }
 
 void proctab_leave(struct proctab *t, struct proc *p)
@@ -329,7 +376,6 @@ void proctab_ask_again(struct proctab *t)
 	for (size_t i = 0; i < t->n_procs; i++) {
 		struct proc_entry *e = &t->entry[i];
 
-		e->clock = 0;
-		e->proc->flags |= PROC_RENAMED;
+		e->proc->flags |= PROC_RENAMED | PROC_LOOK_AGAIN;
 	}
 }

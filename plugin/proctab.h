@@ -28,7 +28,9 @@ enum proc_flag {
 	PROC_IS_GONE = 1 << 4,	  /* leaves the table at the next list */
 	PROC_AWAITS = 1 << 5,	  /* a lane read for it is on its way */
 	PROC_IS_STALLED = 1 << 6, /* a lane read of it got stuck */
-	PROC_DROPPED = 1 << 7,	  /* a rule said so: counted nowhere */
+	PROC_LOOK_AGAIN = 1 << 7, /* at the next gate, whether it runs or not */
+	PROC_UID_KNOWN = 1 << 8,  /* uid was read before */
+	PROC_CGROUP_KNOWN = 1 << 9, /* cgroup_hash was read before */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */
@@ -44,7 +46,6 @@ struct proc {
 	struct group *group; /* NULL: none yet, or dropped */
 	struct proc_tasks *tasks;
 	uint32_t uid, cgroup_hash;
-	pid_t ppid;
 	uint32_t ran_tick; /* last tick in which it was seen to have run */
 	uint8_t denied;	   /* bit per source that was refused */
 	uint8_t worth;	   /* PROCFS_KEEP()s: what it has read in each tick */
@@ -95,7 +96,8 @@ struct proctab {
 	uint32_t now_s, last_tick_s; /* CLOCK_MONOTONIC */
 	bool has_swap;
 	struct proc_tasks *task_scratch;
-	size_t n_gone; /* entries that leave at the next list */
+	pid_t own_pid, own_tid; /* of the thread that makes this tick */
+	size_t n_gone;		/* entries that leave at the next list */
 	metric_mask rows[SOURCE_N], counters, swap_rows;
 	size_t hand; /* where the search for idle kept descriptors goes on */
 	struct proctab_counts counts;
@@ -153,6 +155,12 @@ int proctab_look_again(struct proctab *t, struct proc_entry *e);
 
 /* The rules changed: at the next gate every process is due and asked about. */
 void proctab_ask_again(struct proctab *t);
+
+/*
+ * Nothing was learned of a process: at the next gate it is due, whether it
+ * runs or not. `r` is the negative errno or outcome that was the reason.
+ */
+void proctab_try_again(struct proctab *t, struct proc_entry *e, int r);
 
 /* The process of that identity, or NULL. */
 struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start);

@@ -17,7 +17,7 @@ static struct file_mark look_at(const char *path)
 	    .dev = st.st_dev,
 	    .ino = st.st_ino,
 	    .size = st.st_size,
-	    .mtime = st.st_mtim,
+	    .ctime = st.st_ctim,
 	    .there = true,
 	};
 }
@@ -25,8 +25,8 @@ static struct file_mark look_at(const char *path)
 static bool is_same_file(const struct file_mark *a, const struct file_mark *b)
 {
 	return a->there == b->there && a->dev == b->dev && a->ino == b->ino &&
-	       a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
-	       a->mtime.tv_nsec == b->mtime.tv_nsec;
+	       a->size == b->size && a->ctime.tv_sec == b->ctime.tv_sec &&
+	       a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
 static void tell_diag(struct monitor *m, const struct diag *d)
@@ -104,7 +104,7 @@ static void adopt(struct monitor *m, struct ruleset *rs)
 	age_groups(m);
 	add_static_groups(m);
 	proctab_ask_again(&m->tab);
-	m->told = (struct told){0};
+	m->told.groups = false;
 }
 
 void monitor_reload(struct monitor *m)

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "proctab-internal.h"
 
+enum {
+	TASK_ROWS =
+	    2, /* of SOURCE_TASKS in the table; tests/metric.c holds it */
+};
+
 struct task_count {
 	pid_t tid;
-	uint64_t value[2];
+	uint64_t value[TASK_ROWS];
 };
 
 struct proc_tasks {
@@ -128,12 +133,16 @@ static int sample_limits(struct proctab *t, struct proc *p,
 	unsigned row = only_row(t, SOURCE_LIMITS);
 	struct str text;
 	uint64_t n, limit;
-	int r;
+	int r = 0;
 
 	p->have &= ~METRIC_BIT(row);
 	if (proc_is_zombie(p) || p->flags & PROC_KERNEL)
 		return 0;
-	r = procfs_count_fds(t->fs, &p->at, &n);
+	/* Just counted, where the number itself is wanted, too. */
+	if (p->have & t->rows[SOURCE_FDS])
+		n = p->value[only_row(t, SOURCE_FDS)];
+	else
+		r = procfs_count_fds(t->fs, &p->at, &n);
 	if (r == 0)
 		r = procfs_read(t->fs, &p->at, PROCFS_LIMITS, &text);
 	if (r == 0)
@@ -152,7 +161,7 @@ struct task_walk {
 	size_t at; /* in old */
 	struct proc_tasks *now;
 	bool count_new; /* threads seen first count whole */
-	uint64_t grown[2];
+	uint64_t grown[TASK_ROWS];
 };
 
 static void walk_task(void *arg, pid_t tid, struct str status)
@@ -216,7 +225,7 @@ static int sample_tasks(struct proctab *t, struct proc *p,
 {
 	metric_mask rows = t->rows[SOURCE_TASKS];
 	uint64_t now[METRIC_N_STORED];
-	size_t cap = 16;
+	size_t cap = 4; /* and some that come meanwhile */
 	struct task_walk w = {.t = t, .old = p->tasks};
 	int r;
 
@@ -251,6 +260,9 @@ static int sample_tasks(struct proctab *t, struct proc *p,
 void proctab_forget(struct proctab *t, struct proc *p, metric_mask wanted)
 {
 	p->have &= wanted | t->rows[SOURCE_STAT];
+	for (unsigned source = 0; source < SOURCE_N; source++)
+		if (!(wanted & t->rows[source]))
+			p->denied &= (uint8_t) ~(1u << source);
 	if (!(wanted & t->rows[SOURCE_TASKS])) {
 		free(p->tasks);
 		p->tasks = NULL;
@@ -305,7 +317,7 @@ void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
 			continue;
 		r = sample_fns[source](t, p, rows, ret_growth);
 		note_denied(p, (enum metric_source)source, r);
-		if (r < 0)
+		if (procfs_is_transient(r))
 			proctab_try_again(t, e, r);
 	}
 }

@@ -274,7 +274,7 @@ await() {
 }
 
 has_ended() {
-	[ ! -d "/proc/$child" ] || grep -q '^State:.Z' "/proc/$child/status"
+	[ ! -d "/proc/$child" ] || grep -qs '^State:.Z' "/proc/$child/status"
 }
 
 for signal in TERM INT HUP; do

@@ -179,7 +179,7 @@ run() {
 
 # Nobody has waited for one that ended, so it is a zombie at least.
 ended() {
-	[ ! -d "/proc/$daemon" ] || grep -q '^State:.Z' "/proc/$daemon/status"
+	[ ! -d "/proc/$daemon" ] || grep -qs '^State:.Z' "/proc/$daemon/status"
 }
 
 runs() {

@@ -432,20 +432,24 @@ static int some_ticks(void *arg)
 	struct watch w;
 
 	watch_open(&w, s);
-	ticks(&w, 5);
+	ticks(&w, 3);
 	check(w.longest_ms < TICK_MAX_MS);
 	check(watch_close(&w) < TICK_MAX_MS);
 	return tap.failed;
 }
 
-/* stat, io and exe take exec_update_lock (Linux 6.18.44; before it only io). */
+/*
+ * What waits in execve() holds its exec_update_lock, for which readers of io
+ * wait, and on later kernels those of stat and the exe link (seen on Linux
+ * 6.18.44); not those of status, statm, cgroup, limits and the fd directory.
+ */
 static void in_exec(void)
 {
 	struct stuck s;
 
 	if (!stuck_new(&s, 1, "exec"))
 		return;
-	check(ends_within(some_ticks, &s, 5000));
+	check(ends_within(some_ticks, &s, 4000));
 	stuck_end(&s);
 }
 
@@ -455,7 +459,7 @@ static void in_exec_of_child(void)
 
 	if (!stuck_new(&s, 1, "vfork"))
 		return;
-	check(ends_within(some_ticks, &s, 5000));
+	check(ends_within(some_ticks, &s, 4000));
 	stuck_end(&s);
 }
 

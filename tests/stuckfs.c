@@ -5,13 +5,16 @@
  *	stuckfs N SECONDS [mmap|vfork|exec]
  *
  * A FUSE file system, mounted where nobody else sees it, never answers a
- * write or a flush. N processes "stuckI.PID", with I from 0 on and our PID,
- *open a file of it. mmap: one thread puts another mapping in the place of a
- *dirty one of the file. That has to be written back first, with the mmap lock
- *held. Another thread goes on using CPU. vfork: the same, and a child
- *"childI.PID" hangs in execve(), where it waits for that lock with its own
- *exec_update_lock held. exec: the file is to be closed in execve(); there the
- *flush is waited for, with the exec_update_lock held.
+ * write or a flush. Each of N processes "stuckI.PID", with I from 0 on and our
+ * PID, opens a file of it.
+ *
+ * mmap: one thread puts another mapping in the place of a dirty one of the
+ * file. That has to be written back first, with the mmap lock held. Another
+ * thread goes on using CPU.
+ * vfork: the same, and a child "childI.PID" hangs in execve(), where it waits
+ * for that lock with its own exec_update_lock held.
+ * exec: the file is to be closed in execve(); there the flush is waited for,
+ * with the exec_update_lock held.
  *
  * Prints "PID" of each, with vfork that of the child, too; and then "ready".
  * A byte on standard input releases them all, its end ends them. Nothing is
