@@ -199,11 +199,6 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		      st.field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
 	    !(p->flags & PROC_NEW))
 		p->flags |= PROC_RENAMED;
-	p->cpu_ticks = st.field[14] + st.field[15];
-	if (p->flags & PROC_IS_STALLED && proc_clock(e) != p->stall_clock) {
-		p->flags &= ~(uint32_t)PROC_IS_STALLED;
-		p->flags |= PROC_RENAMED;
-	}
 	/* The text is not needed any more: the scratch buffer may go. */
 	if (st.state == 'Z' && st.field[STAT_FIELD_THREADS] > 1)
 		borrow_from_live_task(t, p, &st);

@@ -161,7 +161,7 @@ static void note_stall(void *arg, const struct lane_job *job)
 		m->stall[m->n_stalls++] = (struct stall){a->pid, a->start};
 }
 
-/* A process that keeps its reader waiting is not asked again until it ran. */
+/* A process that keeps its reader waiting is asked nothing else meanwhile. */
 static void watch_stalls(struct monitor *m)
 {
 	m->n_stalls = 0;
@@ -174,7 +174,6 @@ static void watch_stalls(struct monitor *m)
 		if (!e)
 			continue;
 		e->proc->flags |= PROC_IS_STALLED;
-		e->proc->stall_clock = proc_clock(e);
 		monitor_tell(m, MONITOR_WARNING,
 			     "process %d (%s) keeps whoever reads its command "
 			     "line waiting; it is grouped without, and its "

@@ -27,7 +27,7 @@ enum proc_flag {
 	PROC_RENAMED = 1 << 3,	  /* comm, owner or cgroup changed */
 	PROC_IS_GONE = 1 << 4,	  /* leaves the table at the next list */
 	PROC_AWAITS = 1 << 5,	  /* a lane read for it is on its way */
-	PROC_IS_STALLED = 1 << 6, /* a lane read of it got stuck */
+	PROC_IS_STALLED = 1 << 6, /* it is stuck: until it comes back */
 	PROC_LOOK_AGAIN = 1 << 7, /* at the next gate, whether it runs or not */
 	PROC_UID_KNOWN = 1 << 8,  /* uid was read before */
 	PROC_CGROUP_KNOWN = 1 << 9, /* cgroup_hash was read before */
@@ -37,10 +37,8 @@ struct proc_tasks; /* per thread counters; only where asked for */
 
 struct proc {
 	struct procfs_pid at;
-	uint32_t flags;	      /* enum proc_flag */
-	uint64_t start;	      /* ticks since boot */
-	uint64_t cpu_ticks;   /* user and system time at the last look */
-	uint64_t stall_clock; /* proc_clock() when it stalled */
+	uint32_t flags; /* enum proc_flag */
+	uint64_t start; /* ticks since boot */
 	uint64_t value[METRIC_N_STORED];
 	metric_mask have;
 	struct group *group; /* NULL: none yet, or dropped */
@@ -59,12 +57,6 @@ struct proc_entry {
 	uint64_t clock;	   /* CPU clock at the last look, ns */
 	struct proc *proc;
 };
-
-/* Moves when the process has run, to the grain of what there is. */
-static inline uint64_t proc_clock(const struct proc_entry *e)
-{
-	return e->clock ? e->clock : e->proc->cpu_ticks;
-}
 
 struct proctab_counts {
 	uint64_t n_saved;     /* looks that the gate saved */
