@@ -15,7 +15,7 @@ int classifier_open(struct classifier *c, struct procfs *fs)
 	*c = (struct classifier){.fs = fs, .lane_root_fd = -1};
 	/* The users of the host whose /proc this is: beside it. */
 	c->users = users_new(fs->root_fd, "../etc/passwd");
-	c->lane = lane_open("proctally-mm");
+	c->lane = lane_open("proctally-mm", LANE_STUCK_MAX);
 	c->cgroup_text = malloc(TEXT_SIZE);
 	c->exe_text = malloc(TEXT_SIZE);
 	c->argv0_text = malloc(TEXT_SIZE);

@@ -7,8 +7,8 @@
 #include <time.h>
 
 enum {
-	WORKER_MAX = LANE_STUCK_MAX, /* with so many stuck the lane rests */
-	STACK_SIZE = 128 * 1024,
+	STUCK_MAX_EVER = 64,
+	STACK_SIZE = 256 * 1024,
 };
 
 struct worker {
@@ -31,7 +31,8 @@ struct lane {
 	bool closed;	/* the owner wants no more */
 	bool abandoned; /* the owner is gone and left it to the workers */
 	char name[16];
-	struct worker worker[WORKER_MAX];
+	unsigned n_workers; /* that there may be; with all stuck it rests */
+	struct worker worker[];
 };
 
 static void lane_free(struct lane *lane)
@@ -140,7 +141,7 @@ static int provide_worker(struct lane *lane)
 {
 	struct worker *free_slot = NULL;
 
-	for (unsigned i = 0; i < WORKER_MAX; i++) {
+	for (unsigned i = 0; i < lane->n_workers; i++) {
 		struct worker *w = &lane->worker[i];
 
 		if (w->alive && !w->stuck)
@@ -148,7 +149,7 @@ static int provide_worker(struct lane *lane)
 		if (!w->alive)
 			free_slot = w;
 	}
-	if (!free_slot || lane->n_stuck >= LANE_STUCK_MAX)
+	if (!free_slot || lane->n_stuck >= lane->n_workers)
 		return 0;
 	return start_worker(lane, free_slot);
 }
@@ -156,12 +157,12 @@ static int provide_worker(struct lane *lane)
 /* Gives up on a worker that has been in one job for too long. */
 static void replace_slow(struct lane *lane, uint64_t now, uint64_t patience_ns)
 {
-	for (unsigned i = 0; i < WORKER_MAX; i++) {
+	for (unsigned i = 0; i < lane->n_workers; i++) {
 		struct worker *w = &lane->worker[i];
 
 		if (!w->alive || w->stuck || !w->job ||
 		    now - w->job->started_ns < patience_ns ||
-		    lane->n_stuck >= LANE_STUCK_MAX)
+		    lane->n_stuck >= lane->n_workers)
 			continue;
 		w->stuck = true;
 		lane->n_stuck++;
@@ -170,13 +171,15 @@ static void replace_slow(struct lane *lane, uint64_t now, uint64_t patience_ns)
 		provide_worker(lane);
 }
 
-struct lane *lane_open(const char *name)
+struct lane *lane_open(const char *name, unsigned stuck_max)
 {
-	struct lane *lane = calloc(1, sizeof(*lane));
+	struct lane *lane =
+	    calloc(1, sizeof(*lane) + stuck_max * sizeof(struct worker));
 	pthread_condattr_t attr;
 
 	if (!lane)
 		return NULL;
+	lane->n_workers = MIN(stuck_max, (unsigned)STUCK_MAX_EVER);
 	lane->tail = &lane->head;
 	lane->done_tail = &lane->done;
 	strncpy(lane->name, name, sizeof(lane->name) - 1);
@@ -201,8 +204,8 @@ bool lane_close(struct lane *lane)
 {
 	uint64_t deadline = clocks_read(CLOCK_MONOTONIC) + 100 * NSEC_PER_MSEC;
 	struct lane_job *rest;
-	pthread_t left[WORKER_MAX];
 	unsigned n_left = 0;
+	pthread_t left[STUCK_MAX_EVER];
 	bool last;
 
 	if (!lane)
@@ -220,7 +223,7 @@ bool lane_close(struct lane *lane)
 		;
 	last = lane->n_alive == 0;
 	lane->abandoned = !last;
-	for (unsigned i = 0; i < WORKER_MAX; i++) {
+	for (unsigned i = 0; i < lane->n_workers; i++) {
 		struct worker *w = &lane->worker[i];
 
 		if (w->started && w->alive)
@@ -260,7 +263,7 @@ static bool is_busy(const struct lane *lane)
 {
 	size_t stuck_jobs = 0;
 
-	for (unsigned i = 0; i < WORKER_MAX; i++)
+	for (unsigned i = 0; i < lane->n_workers; i++)
 		if (lane->worker[i].stuck && lane->worker[i].job)
 			stuck_jobs++;
 	return lane->n_pending > stuck_jobs;
@@ -278,7 +281,7 @@ bool lane_wait(struct lane *lane, uint64_t timeout_ns, uint64_t patience_ns)
 		if (now >= deadline_ns)
 			break;
 		replace_slow(lane, now, patience_ns);
-		if (!is_busy(lane) || lane->n_stuck >= LANE_STUCK_MAX)
+		if (!is_busy(lane) || lane->n_stuck >= lane->n_workers)
 			break;
 		wait_quiet(lane, MIN(deadline_ns, now + patience_ns / 2 + 1));
 	}
@@ -310,7 +313,7 @@ void lane_watch(struct lane *lane, uint64_t limit_ns,
 
 	pthread_mutex_lock(&lane->lock);
 	replace_slow(lane, now, limit_ns);
-	for (unsigned i = 0; i < WORKER_MAX; i++) {
+	for (unsigned i = 0; i < lane->n_workers; i++) {
 		struct lane_job *job = lane->worker[i].job;
 
 		if (!job || job->told || now - job->started_ns < limit_ns)
@@ -318,6 +321,13 @@ void lane_watch(struct lane *lane, uint64_t limit_ns,
 		job->told = true;
 		fn(arg, job);
 	}
+	pthread_mutex_unlock(&lane->lock);
+}
+
+void lane_give_up(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->lock);
+	replace_slow(lane, clocks_read(CLOCK_MONOTONIC), 0);
 	pthread_mutex_unlock(&lane->lock);
 }
 

@@ -5,11 +5,11 @@
  * not know what a job does.
  *
  * When a worker is stuck in a job, a replacement goes on with the queue; at
- * most LANE_STUCK_MAX workers may be stuck, then the lane rests until one
- * comes back. Closing never waits for a stuck worker: what it may still
- * touch (its job, the lane) is freed by it, or by nobody.
- * Invariant: a job is with the caller, in the queue, in one worker, or done;
- * only its holder touches it.
+ * most so many as was said at its opening may be stuck, then the lane rests
+ * until one comes back. Closing never waits for a stuck worker: what it may
+ * still touch (its job, the lane) is freed by it, or by nobody. Invariant: a
+ * job is with the caller, in the queue, in one worker, or done; only its holder
+ * touches it.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct lane;
 
 enum {
-	LANE_STUCK_MAX = 4,
+	LANE_STUCK_MAX = 4,	/* the usual number of stuck workers */
 	LANE_QUEUE_MAX = 16384, /* jobs; a lane that rests is not filled */
 };
 
@@ -35,8 +35,11 @@ struct lane_job {
 	bool told;	     /* reported as stalled; for the lane only */
 };
 
-/* `name` is that of the threads, at most 15 bytes. NULL if out of memory. */
-struct lane *lane_open(const char *name);
+/*
+ * `name` is that of the threads, at most 15 bytes; with stuck_max workers
+ * stuck the lane rests. NULL if out of memory.
+ */
+struct lane *lane_open(const char *name, unsigned stuck_max);
 
 /*
  * Stops it; waits at most 100 ms. Returns false if a stuck worker is left
@@ -67,6 +70,9 @@ struct lane_job *lane_take(struct lane *lane);
  */
 void lane_watch(struct lane *lane, uint64_t limit_ns,
 		void (*fn)(void *arg, const struct lane_job *job), void *arg);
+
+/* Counts every worker that is in a job as stuck, however short it is. */
+void lane_give_up(struct lane *lane);
 
 /* Jobs queued or running now. */
 size_t lane_pending(struct lane *lane);

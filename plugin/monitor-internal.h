@@ -16,6 +16,7 @@
 #include "procfs.h"
 #include "proctab.h"
 #include "rulefile.h"
+#include "runner.h"
 #include "selfstat.h"
 
 enum {
@@ -46,6 +47,18 @@ struct stall {
 	uint64_t start;
 };
 
+/* How far the guarded part of a tick has come, so that it can go on. */
+enum monitor_step {
+	STEP_SAMPLE,
+	STEP_PLACE,	   /* look after the lane first */
+	STEP_PLACE_EARLY,  /* answers of earlier ticks */
+	STEP_PLACE_FRESH,  /* those who need a group */
+	STEP_PLACE_WAIT,   /* for answers */
+	STEP_PLACE_LATE,   /* answers of this tick */
+	STEP_PLACE_ANYHOW, /* those whose answers did not come */
+	STEP_DONE,
+};
+
 struct monitor {
 	char *rules_path, *proc_path, *sys_path;
 	struct file_mark rules_mark;
@@ -55,7 +68,18 @@ struct monitor {
 	struct proctab tab;
 	struct groups groups;
 	struct classifier classifier;
+	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;
+	uint64_t body_cpu_ns; /* CPU time of that thread in the last tick */
+
+	/* Where the guarded part of a tick is. */
+	enum monitor_step step;
+	size_t at;		    /* index within the step */
+	struct proc_entry *reading; /* the process that is being read */
+	struct growth growth;	    /* of it, not yet counted */
+	bool moving;		    /* it is on its way to moving_to */
+	struct group *moving_to;
+	struct answer *answer; /* that is being used */
 
 	/* Of one tick; indices of the process table's entries. */
 	uint32_t *fresh; /* whose group has to be found */
@@ -94,8 +118,14 @@ void monitor_tell(struct monitor *m, enum monitor_level level, const char *fmt,
 /* Loads the rule file if it is another one than at the last look. */
 void monitor_reload(struct monitor *m);
 
-/* Finds groups for fresh processes and for those whose answers came. */
+/*
+ * Finds groups for fresh processes and for those whose answers came, from
+ * m->step on.
+ */
 void monitor_place(struct monitor *m);
+
+/* Puts right a move that was given up in its middle. */
+void monitor_end_move(struct monitor *m);
 
 /* The name that a template gives without a process. */
 void monitor_static_name(const struct name *n, struct name_result *ret);
@@ -103,12 +133,13 @@ void monitor_static_name(const struct name *n, struct name_result *ret);
 /* Looks at a tick's figures and tells what is new. */
 void monitor_notice(struct monitor *m);
 
-/* Adds what a process grew by to its group. */
-static inline void monitor_count(struct group *g, const struct growth *growth)
+/* Adds what a process grew by to its group, once. */
+static inline void monitor_count(struct group *g, struct growth *growth)
 {
-	for (metric_mask rows = growth->rows; rows; rows &= rows - 1) {
+	for (metric_mask rows = g ? growth->rows : 0; rows; rows &= rows - 1) {
 		unsigned row = (unsigned)__builtin_ctzll(rows);
 
 		group_count(g, row, growth->by[row]);
 	}
+	growth->rows = 0;
 }

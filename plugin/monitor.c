@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "monitor-internal.h"
+#include "clocks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@ enum {
 	GROUP_IDLE_S =
 	    600, /* then a group with a templated name is forgotten */
 };
+
+#define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
 
 int monitor_open(const struct monitor_options *o, struct monitor **ret)
 {
@@ -31,6 +34,9 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 		proctab_init(&m->tab, &m->fs);
 		r = classifier_open(&m->classifier, &m->fs);
 	}
+	if (r == 0) {
+		r = runner_open(&m->runner, "proctally-tick");
+	}
 	if (r < 0) {
 		monitor_free(m);
 		return r;
@@ -43,6 +49,7 @@ void monitor_free(struct monitor *m)
 {
 	if (!m)
 		return;
+	runner_close(&m->runner);
 	classifier_close(&m->classifier);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
@@ -84,31 +91,84 @@ bool monitor_take_event(struct monitor *m, struct monitor_event *ret)
 void monitor_set_cost(struct monitor *m, const struct monitor_cost *cost)
 {
 	m->self.tick_wall_ns = cost->wall_ns;
-	m->self.tick_cpu_ns = cost->cpu_ns;
+	m->self.tick_cpu_ns = cost->cpu_ns + m->body_cpu_ns;
 }
 
 /* What did they use? Those that have no group yet are read no further. */
 static void sample(struct monitor *m)
 {
-	m->n_fresh = 0;
-	for (size_t i = 0; i < m->tab.n_due; i++) {
-		struct proc_entry *e = &m->tab.entry[m->tab.due[i]];
-		struct growth growth;
+	while (m->at < m->tab.n_due) {
+		uint32_t i = m->tab.due[m->at++];
+		struct proc_entry *e = &m->tab.entry[i];
 
-		if (proctab_look(&m->tab, e, &growth) == 0) {
+		m->reading = e;
+		if (proctab_look(&m->tab, e, &m->growth) == 0) {
 			struct proc *p = e->proc;
 
 			if (p->flags & (PROC_NEW | PROC_RENAMED))
-				m->fresh[m->n_fresh++] = m->tab.due[i];
-			if (p->group) {
-				monitor_count(p->group, &growth);
+				m->fresh[m->n_fresh++] = i;
+			monitor_count(p->group, &m->growth);
+			if (p->group)
 				proctab_sample(&m->tab, e, p->group->wanted,
-					       &growth);
-				monitor_count(p->group, &growth);
-			}
+					       &m->growth);
+			monitor_count(p->group, &m->growth);
 		}
 		proctab_leave(&m->tab, e->proc);
 	}
+	m->reading = NULL;
+}
+
+/* What reads files of processes, in a thread that may be given up. */
+static void read_processes(void *arg, struct guard *g)
+{
+	struct monitor *m = arg;
+	uint64_t cpu = clocks_thread_cpu();
+
+	m->fs.guard = g;
+	if (m->step == STEP_SAMPLE) {
+		sample(m);
+		m->step = STEP_PLACE;
+	}
+	monitor_place(m); /* which group is each in? */
+	m->fs.guard = NULL;
+	m->body_cpu_ns += clocks_thread_cpu() - cpu;
+}
+
+/* A process whose files hang is left alone until it runs again. */
+static bool leave_hanging(void *arg)
+{
+	struct monitor *m = arg;
+	struct proc_entry *e = m->reading;
+
+	if (procfs_renew(&m->fs) < 0)
+		return false;
+	answer_free(m->answer);
+	m->answer = NULL;
+	if (!e)
+		return true;
+	m->self.stalls++;
+	e->proc->flags |= PROC_HANGS;
+	if (m->moving)
+		monitor_end_move(m);
+	monitor_count(e->proc->group, &m->growth);
+	proctab_leave(&m->tab, e->proc);
+	monitor_tell(m, MONITOR_WARNING,
+		     "process %d (%s) keeps whoever reads its files waiting; "
+		     "it is left alone until it runs again",
+		     (int)e->pid, e->proc->comm);
+	m->reading = NULL;
+	return true;
+}
+
+/* Returns 0, or what runner_run() says: then some were not read. */
+static int run_guarded(struct monitor *m)
+{
+	m->step = STEP_SAMPLE;
+	m->at = m->n_fresh = 0;
+	m->growth.rows = 0;
+	m->body_cpu_ns = 0;
+	return runner_run(&m->runner, read_processes, leave_hanging, m,
+			  HANG_NS);
 }
 
 /* Of files that no group wants nothing is known. */
@@ -158,7 +218,7 @@ static void fold(struct monitor *m)
 		if (p->denied)
 			count_denied(self, p);
 		self->unreadable_stat += p->start == 0;
-		self->stalled += !!(p->flags & PROC_IS_STALLED);
+		self->stalled += !!(p->flags & (PROC_IS_STALLED | PROC_HANGS));
 	}
 	groups_end(&m->groups, m->now.mono_ns);
 	groups_expire(&m->groups, m->now.mono_ns, GROUP_IDLE_S * NSEC_PER_SEC);
@@ -214,6 +274,7 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 	}
 	if (classifier_refresh(&m->classifier))
 		proctab_ask_again(&m->tab);
+	m->tab.nobody_hangs = lane_stuck(m->runner.lane) == 0;
 	r = proctab_list(&m->tab, now); /* which processes exist? */
 	if (r == 0)
 		r = array_reserve(&m->fresh, &m->fresh_cap, m->tab.n_procs,
@@ -224,9 +285,8 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		emit_self(m, emit, arg);
 		return r;
 	}
-	sample(m);	  /* what did they use? */
-	monitor_place(m); /* which group is each in? */
-	fold(m);	  /* what did each group use? */
+	run_guarded(m); /* what did they use? which group is each in? */
+	fold(m);	/* what did each group use? */
 	monitor_notice(m);
 	emit_all(m, emit, arg); /* tell the caller */
 	return 0;

@@ -5,8 +5,8 @@
  * collectd nor a terminal, and never logs. What a person should know is an
  * event, and each state is told once.
  *
- * Invariant: monitor_tick() does not block for longer than MONITOR_WAIT_NS
- * plus the work itself, whatever a process does.
+ * Invariant: monitor_tick() does not wait for longer than MONITOR_WAIT_NS plus
+ * 50 ms for each process that newly hangs, whatever a process does.
  */
 #pragma once
 

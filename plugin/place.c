@@ -87,25 +87,33 @@ static void welcome(struct monitor *m, struct proc *p, struct group *g)
 		group_count_birth(g);
 }
 
+void monitor_end_move(struct monitor *m)
+{
+	struct proc *p = m->reading->proc;
+
+	p->group = m->moving_to;
+	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED);
+	m->moving = false;
+}
+
 static void move_to(struct monitor *m, struct proc_entry *e, struct group *g)
 {
 	struct proc *p = e->proc;
 	metric_mask wanted = g ? g->wanted : 0;
-	struct growth growth;
 
+	m->moving_to = g;
+	m->moving = true;
 	/* What it does where it is not read is nobody's growth later. */
 	proctab_forget(&m->tab, p, wanted);
 	if (g && g != p->group)
 		welcome(m, p, g);
 	/* What was read for the group that it leaves need not be read again. */
-	if (g) {
+	if (g)
 		proctab_sample(&m->tab, e,
 			       p->flags & PROC_NEW ? wanted : wanted & ~p->have,
-			       &growth);
-		monitor_count(g, &growth);
-	}
-	p->group = g;
-	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED);
+			       &m->growth);
+	monitor_count(g, &m->growth);
+	monitor_end_move(m);
 }
 
 /* It is to be asked about again in the next tick. */
@@ -129,8 +137,9 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 	struct group *g;
 	int r;
 
-	if (p->flags & PROC_IS_GONE)
+	if (p->flags & (PROC_IS_GONE | PROC_HANGS))
 		return true;
+	m->reading = e;
 	r = proctab_look_again(&m->tab, e);
 	if (r) {
 		if (r != PROC_GONE)
@@ -185,44 +194,72 @@ static void watch_stalls(struct monitor *m)
 /* Uses the answers that the lane has ready. */
 static void take_answers(struct monitor *m)
 {
-	struct answer *a;
-
-	while ((a = classifier_take(&m->classifier))) {
-		struct proc_entry *e = proctab_find(&m->tab, a->pid, a->start);
+	while ((m->answer = classifier_take(&m->classifier))) {
+		struct proc_entry *e =
+		    proctab_find(&m->tab, m->answer->pid, m->answer->start);
 
 		if (e) {
 			e->proc->flags &=
 			    ~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
-			place_one(m, e, a, NOW_ANYHOW);
+			place_one(m, e, m->answer, NOW_ANYHOW);
 		}
-		answer_free(a);
+		answer_free(m->answer);
+	}
+}
+
+static void place_fresh(struct monitor *m)
+{
+	while (m->at < m->n_fresh) {
+		uint32_t i = m->fresh[m->at++];
+
+		if (!place_one(m, &m->tab.entry[i], NULL, NOW_IF_SURE))
+			m->waiting[m->n_waiting++] = i;
+	}
+}
+
+/* One that has a group stays there until more is known. */
+static void place_anyhow(struct monitor *m)
+{
+	while (m->at < m->n_waiting) {
+		struct proc_entry *e = &m->tab.entry[m->waiting[m->at++]];
+
+		if (e->proc->flags & PROC_AWAITS && e->proc->flags & PROC_NEW)
+			place_one(m, e, NULL, NOW_ANYHOW);
 	}
 }
 
 void monitor_place(struct monitor *m)
 {
-	m->classifier.now = m->now;
-	watch_stalls(m);
-	take_answers(m);
-	if (array_reserve(&m->waiting, &m->waiting_cap, m->n_fresh,
-			  sizeof(*m->waiting)) < 0)
-		return;
-	m->n_waiting = 0;
-	for (size_t i = 0; i < m->n_fresh; i++) {
-		struct proc_entry *e = &m->tab.entry[m->fresh[i]];
-
-		if (!place_one(m, e, NULL, NOW_IF_SURE))
-			m->waiting[m->n_waiting++] = m->fresh[i];
+	if (m->step == STEP_PLACE) {
+		m->classifier.now = m->now;
+		watch_stalls(m);
+		m->n_waiting = 0;
+		if (array_reserve(&m->waiting, &m->waiting_cap, m->n_fresh,
+				  sizeof(*m->waiting)) < 0)
+			m->n_fresh = 0;
+		m->step = STEP_PLACE_EARLY;
 	}
-	if (!m->n_waiting)
-		return;
-	lane_wait(m->classifier.lane, MONITOR_WAIT_NS, PATIENCE_NS);
-	take_answers(m);
-	for (size_t i = 0; i < m->n_waiting; i++) {
-		struct proc_entry *e = &m->tab.entry[m->waiting[i]];
-
-		/* One that has a group stays there until more is known. */
-		if (e->proc->flags & PROC_AWAITS && e->proc->flags & PROC_NEW)
-			place_one(m, e, NULL, NOW_ANYHOW);
+	if (m->step == STEP_PLACE_EARLY) {
+		take_answers(m);
+		m->at = 0;
+		m->step = STEP_PLACE_FRESH;
 	}
+	if (m->step == STEP_PLACE_FRESH) {
+		place_fresh(m);
+		m->step = m->n_waiting ? STEP_PLACE_WAIT : STEP_DONE;
+	}
+	if (m->step == STEP_PLACE_WAIT) {
+		lane_wait(m->classifier.lane, MONITOR_WAIT_NS, PATIENCE_NS);
+		m->step = STEP_PLACE_LATE;
+	}
+	if (m->step == STEP_PLACE_LATE) {
+		take_answers(m);
+		m->at = 0;
+		m->step = STEP_PLACE_ANYHOW;
+	}
+	if (m->step == STEP_PLACE_ANYHOW) {
+		place_anyhow(m);
+		m->step = STEP_DONE;
+	}
+	m->reading = NULL;
 }

@@ -126,6 +126,13 @@ int procfs_open(struct procfs *fs, const struct procfs_options *o)
 	return 0;
 }
 
+int procfs_renew(struct procfs *fs)
+{
+	fs->guard = NULL;
+	fs->buf = malloc(PROCFS_BUF_SIZE + 1);
+	return fs->buf ? 0 : -ENOMEM;
+}
+
 void procfs_close(struct procfs *fs)
 {
 	base_closep(&fs->root_fd);
@@ -320,6 +327,33 @@ void procfs_leave(struct procfs *fs, struct procfs_pid *p)
 	p->dir_fd = -1;
 }
 
+/*
+ * Comes back from a guarded call; or, if it was given up meanwhile, takes
+ * along what belongs to it alone and does not return.
+ */
+static void come_back(struct guard *g, char *buf, int own_fd)
+{
+	if (guard_leave(g))
+		return;
+	free(buf);
+	base_closep(&own_fd);
+	guard_quit(g);
+}
+
+/* read(2), or with at >= 0 pread(2), into the scratch buffer. */
+static ssize_t read_guarded(struct procfs *fs, int fd, off_t at, int own_fd)
+{
+	struct guard *g = fs->guard;
+	char *buf = fs->buf;
+	ssize_t n;
+
+	guard_enter(g);
+	n = at < 0 ? read(fd, buf, PROCFS_BUF_SIZE)
+		   : pread(fd, buf, PROCFS_BUF_SIZE, at);
+	come_back(g, buf, own_fd);
+	return n;
+}
+
 static int read_path(struct procfs *fs, struct procfs_pid *p, pid_t tid,
 		     const char *name, int *keep_in, struct str *ret)
 {
@@ -333,7 +367,7 @@ static int read_path(struct procfs *fs, struct procfs_pid *p, pid_t tid,
 		    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return outcome(errno);
-	n = read(fd, fs->buf, PROCFS_BUF_SIZE);
+	n = read_guarded(fs, fd, -1, fd);
 	if (n < 0)
 		return outcome(errno);
 	if (keep_in && !fs->no_seek && keptfd_keep(&fs->kept, &fd) == 0) {
@@ -360,7 +394,7 @@ int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
 
 	fs->counts.n_calls++;
 	fs->counts.n_reads++;
-	n = pread(*kept, fs->buf, PROCFS_BUF_SIZE, 0);
+	n = read_guarded(fs, *kept, 0, -1);
 	if (n < 0 && errno == ESPIPE) {
 		fs->no_seek = true;
 		keptfd_close(&fs->kept, kept);
@@ -534,11 +568,15 @@ int procfs_exe(struct procfs *fs, struct procfs_pid *p, struct str *ret)
 	const size_t cut = sizeof(suffix) - 1;
 	char path[PATH_SIZE];
 	struct statx stx;
+	struct guard *g = fs->guard;
+	char *buf = fs->buf;
 	ssize_t n;
 
 	path_of(path, p, p->live_tid, "exe");
 	fs->counts.n_calls++;
-	n = readlinkat(at_fd(fs, p), path, fs->buf, PROCFS_BUF_SIZE);
+	guard_enter(g);
+	n = readlinkat(at_fd(fs, p), path, buf, PROCFS_BUF_SIZE);
+	come_back(g, buf, -1);
 	if (n < 0)
 		return outcome(errno);
 	*ret = (struct str){fs->buf, (size_t)n};

@@ -5,13 +5,16 @@
  * through one root descriptor, kept descriptors and one scratch buffer. It
  * knows metric rows and text formats, but no process table, no group, no rule.
  *
- * Only files whose reading cannot block on the target are read here, but for
- * procfs_read_cmdline(), which is for lane workers.
+ * Nothing here takes the target's mmap lock, but for procfs_read_cmdline(),
+ * which is for lane workers. But stat, io and the exe link wait for a target
+ * that hangs in execve() (its exec_update_lock; seen on Linux 6.18): reading
+ * a process's file is a guarded call.
  * Invariant: what a read returns lives in the scratch buffer until the next.
  */
 #pragma once
 
 #include "base.h"
+#include "guard.h"
 #include "keptfd.h"
 #include "metric.h"
 #include "proctext.h"
@@ -83,7 +86,8 @@ struct procfs {
 	struct procfs_counts counts;
 	int host_fd[PROCFS_N_HOST_FILES]; /* kept open; -1 where it is missing
 					   */
-	char *buf; /* scratch, PROCFS_BUF_SIZE bytes and a NUL */
+	char *buf;	     /* scratch, PROCFS_BUF_SIZE bytes and a NUL */
+	struct guard *guard; /* of the thread that reads now; may be NULL */
 	pid_t *pid_list;
 	size_t n_pids, pid_cap;
 	pid_t *task_list;
@@ -93,6 +97,12 @@ struct procfs {
 enum {
 	PROCFS_BUF_SIZE = 64 * 1024,
 };
+
+/*
+ * After a guarded read was given up: the thread keeps the scratch buffer that
+ * it reads into, and we get another one. Returns 0 or -ENOMEM.
+ */
+int procfs_renew(struct procfs *fs);
 
 /* Nothing open yet; procfs_close() is safe. */
 void procfs_init(struct procfs *fs);

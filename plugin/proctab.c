@@ -278,6 +278,11 @@ static bool is_due(struct proctab *t, struct proc_entry *e)
 	}
 	moved = clock != e->clock;
 	e->clock = clock;
+	if (p->flags & PROC_HANGS) {
+		if (!moved)
+			return false;
+		p->flags &= ~(uint32_t)PROC_HANGS;
+	}
 	if (!p->start)
 		return true;
 	if (moved) {
@@ -296,6 +301,9 @@ static bool is_due(struct proctab *t, struct proc_entry *e)
 /* Without clocks each process counts as having run. */
 static bool is_due_ungated(struct proctab *t, struct proc_entry *e)
 {
+	if (e->proc->flags & PROC_HANGS && !t->nobody_hangs)
+		return false;
+	e->proc->flags &= ~(uint32_t)PROC_HANGS;
 	e->proc->at.keep = e->proc->worth;
 	e->proc->ran_tick = t->tick;
 	return true;

@@ -28,6 +28,7 @@ enum proc_flag {
 	PROC_IS_GONE = 1 << 4,	  /* leaves the table at the next list */
 	PROC_AWAITS = 1 << 5,	  /* a lane read for it is on its way */
 	PROC_IS_STALLED = 1 << 6, /* it is stuck: until it comes back */
+	PROC_HANGS = 1 << 10,	  /* its files hung: until it runs again */
 	PROC_LOOK_AGAIN = 1 << 7, /* at the next gate, whether it runs or not */
 	PROC_UID_KNOWN = 1 << 8,  /* uid was read before */
 	PROC_CGROUP_KNOWN = 1 << 9, /* cgroup_hash was read before */
@@ -87,6 +88,7 @@ struct proctab {
 	uint32_t host_looked_s;	     /* and when the host was looked at */
 	uint32_t now_s, last_tick_s; /* CLOCK_MONOTONIC */
 	bool has_swap;
+	bool nobody_hangs; /* every thread that was given up came back */
 	struct proc_tasks *task_scratch;
 	pid_t own_pid, own_tid; /* of the thread that makes this tick */
 	size_t n_gone;		/* entries that leave at the next list */

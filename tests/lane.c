@@ -84,7 +84,7 @@ static void setup(struct fixture *f)
 	memset(f, 0, sizeof(*f));
 	atomic_store(&n_order, 0);
 	check_int(pipe(f->hang), 0);
-	f->lane = lane_open("test-lane");
+	f->lane = lane_open("test-lane", LANE_STUCK_MAX);
 	check(f->lane);
 }
 
@@ -400,7 +400,7 @@ static void many_rounds(void)
 	for (int i = 0; i < 1000; i++) {
 		memset(&f, 0, sizeof(f));
 		f.hang[0] = -1;
-		f.lane = lane_open("rounds");
+		f.lane = lane_open("rounds", LANE_STUCK_MAX);
 		for (int k = 0; k < i % 4; k++)
 			submit(&f, false);
 		if (i % 2)
@@ -434,7 +434,7 @@ static void free_look(struct lane_job *lj)
 
 static void bystander(void)
 {
-	struct lane *lane = lane_open("a-rather-long-name");
+	struct lane *lane = lane_open("a-rather-long-name", LANE_STUCK_MAX);
 	struct look *l = calloc(1, sizeof(*l));
 	sigset_t before, after;
 

@@ -12,10 +12,10 @@ cd "$src"
 # Layer 0 is the lowest. A module includes modules of lower layers, or of its
 # own. gpu-nvml.c belongs to the module gpu.
 layers='
-0 base clocks diag outbuf suggest
+0 base clocks diag guard outbuf suggest
 1 metric cgroup rule matcher subject name
 2 procfs prochost births proctext keptfd users yamltree rulefile group
-3 lane exits gpu proctab look sample
+3 lane runner exits gpu proctab look sample
 4 monitor classify notice place reload selfstat
 5 plugin command check dump bench alloccount events
 '

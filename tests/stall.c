@@ -432,6 +432,43 @@ static void closing(void)
 	stuck_end(&s);
 }
 
+static int some_ticks(void *arg)
+{
+	const struct stuck *s = arg;
+	struct watch w;
+
+	watch_open(&w, s);
+	ticks(&w, 3);
+	check(w.longest_ms < TICK_MAX_MS);
+	check(watch_close(&w) < TICK_MAX_MS);
+	return tap.failed;
+}
+
+/*
+ * What waits in execve() holds its exec_update_lock, for which readers of io
+ * wait, and on later kernels those of stat and the exe link (seen on Linux
+ * 6.18.44); not those of status, statm, cgroup, limits and the fd directory.
+ */
+static void in_exec(void)
+{
+	struct stuck s;
+
+	if (!stuck_new(&s, 1, "exec"))
+		return;
+	check(ends_within(some_ticks, &s, 4000));
+	stuck_end(&s);
+}
+
+static void in_exec_of_child(void)
+{
+	struct stuck s;
+
+	if (!stuck_new(&s, 1, "vfork"))
+		return;
+	check(ends_within(some_ticks, &s, 4000));
+	stuck_end(&s);
+}
+
 int main(int argc, char **argv)
 {
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -446,5 +483,7 @@ int main(int argc, char **argv)
 	TEST("beside one process that hangs its reader all goes on", one);
 	TEST("with five the lane rests, and goes on when they let go", five);
 	TEST("closing does not wait for workers that hang", closing);
+	TEST("a process that hangs in exec holds nobody up", in_exec);
+	TEST("a child that hangs in exec holds nobody up", in_exec_of_child);
 	return tap_done();
 }
