@@ -290,15 +290,12 @@ hold mark 2 "mark-$id"
 block "$(rules_of values)" | prepare values
 run values
 
-# rss_of PID...: bytes that they have now.
+# rss_of PID...: bytes that they have now, by stat; statm of later kernels adds
+# up what stat leaves in counters of single processors.
 rss_of() {
-	sum=0
 	for pid; do
-		read -r line <"/proc/$pid/statm"
-		pages=${line#* }
-		sum=$((sum + ${pages%% *} * page))
-	done
-	echo "$sum"
+		sed 's/.*) //' "/proc/$pid/stat"
+	done | awk -v page="$page" '{ sum += $22 * page } END { print sum }'
 }
 
 point 'processes are counted by comm and by command line' "$(
