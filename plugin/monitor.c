@@ -140,35 +140,48 @@ static bool leave_hanging(void *arg)
 	struct monitor *m = arg;
 	struct proc_entry *e = m->reading;
 
-	if (procfs_renew(&m->fs) < 0)
-		return false;
 	answer_free(m->answer);
 	m->answer = NULL;
-	if (!e)
-		return true;
-	m->self.stalls++;
-	e->proc->flags |= PROC_HANGS;
-	if (m->moving)
-		monitor_end_move(m);
-	monitor_count(e->proc->group, &m->growth);
-	proctab_leave(&m->tab, e->proc);
-	monitor_tell(m, MONITOR_WARNING,
-		     "process %d (%s) keeps whoever reads its files waiting; "
-		     "it is left alone until it runs again",
-		     (int)e->pid, e->proc->comm);
+	if (e) {
+		m->self.stalls++;
+		e->proc->flags |= PROC_HANGS;
+		if (m->moving)
+			monitor_end_move(m);
+		monitor_count(e->proc->group, &m->growth);
+		proctab_leave(&m->tab, e->proc);
+		monitor_tell(m, MONITOR_WARNING,
+			     "process %d (%s) keeps whoever reads its files "
+			     "waiting; it is left alone until it runs again",
+			     (int)e->pid, e->proc->comm);
+	}
 	m->reading = NULL;
-	return true;
+	return procfs_renew(&m->fs) == 0;
 }
 
-/* Returns 0, or what runner_run() says: then some were not read. */
-static int run_guarded(struct monitor *m)
+/* Those that could not be read now are due again in the next tick. */
+static void put_off(struct monitor *m, int r)
 {
+	size_t first = m->step == STEP_SAMPLE ? m->at : m->tab.n_due;
+
+	for (size_t i = first; i < m->tab.n_due; i++)
+		proctab_try_again(&m->tab, &m->tab.entry[m->tab.due[i]], r);
+	/* Some of these may have been placed; asking again does no harm. */
+	for (size_t i = 0; i < m->n_fresh; i++)
+		proctab_try_again(&m->tab, &m->tab.entry[m->fresh[i]], r);
+}
+
+/* What did they use, and which group is each in? */
+static void sample_and_classify(struct monitor *m)
+{
+	int r;
+
 	m->step = STEP_SAMPLE;
 	m->at = m->n_fresh = 0;
 	m->growth.rows = 0;
 	m->body_cpu_ns = 0;
-	return runner_run(&m->runner, read_processes, leave_hanging, m,
-			  HANG_NS);
+	r = runner_run(&m->runner, read_processes, leave_hanging, m, HANG_NS);
+	if (r < 0)
+		put_off(m, r);
 }
 
 /* Of files that no group wants nothing is known. */
@@ -267,6 +280,9 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 	int r;
 
 	m->now = *now;
+	/* It went with a thread that was given up, and memory was out. */
+	if (!m->fs.buf && procfs_renew(&m->fs) < 0)
+		return -ENOMEM;
 	monitor_reload(m);
 	if (!m->rules) {
 		emit_self(m, emit, arg);
@@ -285,8 +301,8 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		emit_self(m, emit, arg);
 		return r;
 	}
-	run_guarded(m); /* what did they use? which group is each in? */
-	fold(m);	/* what did each group use? */
+	sample_and_classify(m); /* what did they use? which group is it? */
+	fold(m);		/* what did each group use? */
 	monitor_notice(m);
 	emit_all(m, emit, arg); /* tell the caller */
 	return 0;

@@ -28,10 +28,10 @@ enum proc_flag {
 	PROC_IS_GONE = 1 << 4,	  /* leaves the table at the next list */
 	PROC_AWAITS = 1 << 5,	  /* a lane read for it is on its way */
 	PROC_IS_STALLED = 1 << 6, /* it is stuck: until it comes back */
-	PROC_HANGS = 1 << 10,	  /* its files hung: until it runs again */
-	PROC_LOOK_AGAIN = 1 << 7, /* at the next gate, whether it runs or not */
-	PROC_UID_KNOWN = 1 << 8,  /* uid was read before */
-	PROC_CGROUP_KNOWN = 1 << 9, /* cgroup_hash was read before */
+	PROC_HANGS = 1 << 7,	  /* its files hung: until it runs again */
+	PROC_LOOK_AGAIN = 1 << 8, /* at the next gate, whether it runs or not */
+	PROC_UID_KNOWN = 1 << 9,  /* uid was read before */
+	PROC_CGROUP_KNOWN = 1 << 10, /* cgroup_hash was read before */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */
