@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "classify.h"
+#include "classify-internal.h"
 #include "cgroup.h"
 
 #include <fcntl.h>
@@ -10,19 +10,22 @@ enum {
 
 static void fetch(struct subject *s, enum subject_source source);
 
-int classifier_open(struct classifier *c, struct procfs *fs)
+int classifier_open(struct classifier *c, struct proctab *tab)
 {
-	*c = (struct classifier){.fs = fs, .lane_root_fd = -1};
+	struct procfs *fs = tab->fs;
+
+	*c = (struct classifier){.fs = fs, .tab = tab, .lane_root_fd = -1};
 	/* The users of the host whose /proc this is: beside it. */
-	c->users = users_new(fs->root_fd, "../etc/passwd");
+	c->users = users_new(USERS_PASSWD, fs->root_fd, "../etc/passwd");
+	c->user_groups = users_new(USERS_GROUP, fs->root_fd, "../etc/group");
 	c->lane = lane_open("proctally-mm", LANE_STUCK_MAX);
 	c->cgroup_text = malloc(TEXT_SIZE);
 	c->exe_text = malloc(TEXT_SIZE);
 	c->argv0_text = malloc(TEXT_SIZE);
 	c->lane_root_fd = fcntl(fs->root_fd, F_DUPFD_CLOEXEC, 0);
 	keptfd_park(&c->lane_root_fd);
-	if (c->users && c->lane && c->cgroup_text && c->exe_text &&
-	    c->argv0_text && c->lane_root_fd >= 0)
+	if (c->users && c->user_groups && c->lane && c->cgroup_text &&
+	    c->exe_text && c->argv0_text && c->lane_root_fd >= 0)
 		return 0;
 	classifier_close(c);
 	return -ENOMEM;
@@ -34,16 +37,48 @@ void classifier_close(struct classifier *c)
 	if (lane_close(c->lane))
 		base_closep(&c->lane_root_fd);
 	users_free(c->users);
+	users_free(c->user_groups);
+	free(c->pidfile_seen);
+	free(c->want);
 	free(c->cgroup_text);
 	free(c->exe_text);
 	free(c->argv0_text);
 	*c = (struct classifier){.lane_root_fd = -1};
 }
 
+int classifier_adopt(struct classifier *c, struct ruleset *rules)
+{
+	struct file_seen *seen = calloc(rules->n_pidfiles + 1, sizeof(*seen));
+
+	if (!seen)
+		return -ENOMEM;
+	free(c->pidfile_seen);
+	c->pidfile_seen = seen;
+	c->rules = rules;
+	return 0;
+}
+
+/* Reads anew what has changed of the files that name processes. */
+static bool refresh_pidfiles(struct classifier *c)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < c->rules->n_pidfiles; i++)
+		changed |= pidfile_refresh(
+		    c->fs->root_fd, c->rules->pidfile[i].path,
+		    &c->pidfile_seen[i], &c->rules->pidfile[i].pid);
+	return changed;
+}
+
 bool classifier_refresh(struct classifier *c)
 {
-	return c->rules->sources & SUBJECT_BIT(SUBJECT_OWNER) &&
-	       users_refresh(c->users) > 0;
+	bool changed = refresh_pidfiles(c);
+
+	if (c->rules->sources & SUBJECT_BIT(SUBJECT_OWNER)) {
+		changed |= users_refresh(c->users) > 0;
+		changed |= users_refresh(c->user_groups) > 0;
+	}
+	return changed;
 }
 
 void answer_free(struct answer *a)
@@ -135,6 +170,8 @@ static void fetch_owner(struct classifier *c, struct subject *s)
 	if (r == 0) {
 		s->user =
 		    users_name(c->users, s->uid, c->user, sizeof(c->user));
+		s->group = users_name(c->user_groups, s->gid, c->group,
+				      sizeof(c->group));
 		c->proc->uid = s->uid;
 		c->proc->flags |= PROC_UID_KNOWN;
 	}
@@ -160,6 +197,7 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 		s->unit = names.unit;
 		s->slice = names.slice;
 		s->container = names.container;
+		s->pod = names.pod;
 	}
 	mark(s, SUBJECT_CGROUP, r);
 }
@@ -184,7 +222,7 @@ static void fetch_cmdline(struct classifier *c, struct subject *s)
 
 	/* Kernel threads and zombies have none: an empty one, not unknown. */
 	if (p->flags & PROC_KERNEL || p->state == 'Z' || p->state == 'X') {
-		s->cmdline = s->argv0 = s->exe = STR("");
+		s->cmdline = s->argv0 = s->exe = s->script = STR("");
 		s->have |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	} else if (!(p->flags & PROC_IS_STALLED) &&
 		   (p->flags & PROC_AWAITS || (r = ask_cmdline(c, p)) == 0)) {
@@ -202,6 +240,9 @@ static void fetch(struct subject *s, enum subject_source source)
 	switch (source) {
 	case SUBJECT_STAT: /* is there from the beginning */
 	case SUBJECT_N:
+		break;
+	case SUBJECT_KIN:
+		classify_fetch_kin(c, s);
 		break;
 	case SUBJECT_OWNER:
 		fetch_owner(c, s);
@@ -224,6 +265,7 @@ static void take_answer(struct classifier *c, struct answer *a)
 
 	if (a->result == 0)
 		subject_set_cmdline(s, a->text, a->n, c->argv0_text, TEXT_SIZE);
+	ruleset_check_script(c->rules, s);
 	mark(s, SUBJECT_CMDLINE, a->result);
 }
 
@@ -254,7 +296,8 @@ static void count_denied(struct classifier *c)
 	c->n_unreadable_cmdline += !!(c->denied & SUBJECT_BIT(SUBJECT_CMDLINE));
 }
 
-static void begin_subject(struct classifier *c, struct proc *p)
+static void begin_subject(struct classifier *c, struct proc *p,
+			  struct answer *answer, bool anyhow)
 {
 	c->subject = (struct subject){
 	    .fetch = fetch,
@@ -262,36 +305,83 @@ static void begin_subject(struct classifier *c, struct proc *p)
 	    .have = SUBJECT_BIT(SUBJECT_STAT),
 	    .pid = p->at.pid,
 	    .start_time = start_time(c, p),
-	    .comm = str_of(p->comm),
+	    .comm = str_of(proc_comm(p)),
 	    .kernel = p->flags & PROC_KERNEL,
+	    .find_kin = classify_find_kin,
 	};
 	c->proc = p;
-	c->unsure = false;
+	c->unsure = c->passed_by = false;
+	c->anyhow = anyhow;
 	c->denied = 0;
+	if (answer)
+		take_answer(c, answer);
+}
+
+/* What one view's rules say. */
+static void classify_in(struct classifier *c, size_t view,
+			struct placing *placing)
+{
+	struct placing_in *ret = &placing->in[view];
+	struct subject *s = &c->subject;
+	const struct name *name;
+	struct rule_verdict v;
+
+	ruleset_match(c->rules, view, s, &v);
+	placing->pending |= v.pending;
+	*ret = (struct placing_in){.kind = PLACING_NAME, .rule = v.rule};
+	if (v.action == ACTION_DROP) {
+		ret->kind = PLACING_DROP;
+		ret->heritage.how = HERITAGE_DROPPED;
+		return;
+	}
+	if (v.action == ACTION_LEAVE) {
+		ret->rule = NULL;
+		if (classify_inherit(c, view, ret))
+			return;
+	}
+	name = v.action == ACTION_GROUP ? v.rule->name
+					: c->rules->view[view].other;
+	ret->heritage.how = HERITAGE_OTHER;
+	ret->collect = c->rules->view[view].collect;
+	ret->is_other = true;
+	if (v.action == ACTION_GROUP) {
+		ret->heritage.how = HERITAGE_MATCHED;
+		ret->heritage.children = v.rule->children;
+		ret->collect = v.rule->collect;
+		ret->is_other = false;
+	}
+	if (!name) {
+		ret->kind = PLACING_DROP;
+		return;
+	}
+	name_expand(name, s, &v, &ret->name);
+	placing->pending |= (s->pending & name_sources(name)) != 0;
 }
 
 void classify(struct classifier *c, struct proc *p, struct answer *answer,
-	      struct placing *ret)
+	      bool anyhow, struct placing *ret)
 {
-	struct rule_verdict v;
-	const struct name *name;
-	struct subject *s = &c->subject;
-
-	begin_subject(c, p);
-	if (answer)
-		take_answer(c, answer);
-	ruleset_match(c->rules, s, &v);
-
-	*ret = (struct placing){.pending = v.pending};
-	name = v.action == ACTION_GROUP ? v.rule->name : c->rules->other;
-	ret->collect =
-	    v.action == ACTION_GROUP ? v.rule->collect : c->rules->collect;
-	ret->dropped = v.action == ACTION_DROP || !name;
-	if (!ret->dropped) {
-		name_expand(name, s, &v, &ret->name);
-		ret->pending |= (s->pending & name_sources(name)) != 0;
-	}
-	ret->unsure = c->unsure;
+	begin_subject(c, p, answer, anyhow);
+	ret->pending = false;
+	for (size_t i = 0; i < c->rules->n_views; i++)
+		classify_in(c, i, ret);
+	ret->unsure = c->unsure || c->passed_by;
+	ret->pending |= c->passed_by;
 	if (!ret->pending)
 		count_denied(c);
+}
+
+bool classify_traits(struct classifier *c, struct proc *p,
+		     struct answer *answer, bool anyhow)
+{
+	struct rule_traits traits;
+
+	if (c->proc != p || answer)
+		begin_subject(c, p, answer, anyhow);
+	c->anyhow = anyhow;
+	ruleset_traits(c->rules, &c->subject, &traits);
+	if ((traits.pending || c->passed_by) && !anyhow)
+		return false;
+	classify_set_traits(p, &traits);
+	return true;
 }

@@ -13,38 +13,60 @@
 #include "base.h"
 #include "lane.h"
 #include "name.h"
+#include "pidfile.h"
 #include "proctab.h"
 #include "rule.h"
 #include "users.h"
 
 struct classifier {
 	struct procfs *fs;
-	struct users *users;
+	struct proctab *tab;
+	struct users *users, *user_groups;
 	struct lane *lane;
 	int lane_root_fd;      /* the root for workers; outlives stuck ones */
 	struct ruleset *rules; /* borrowed */
+	struct file_seen *pidfile_seen; /* one per pidfile of the rules */
 	struct moment now;
 	int64_t booted_ns; /* CLOCK_REALTIME at boot, but for jitter */
 
 	/* The process that is being asked about. */
 	struct subject subject;
 	struct proc *proc;
-	char user[16];
+	bool anyhow; /* do not wait for what is on its way */
+	char user[16], group[16];
 	char *cgroup_text, *exe_text, *argv0_text;
 
 	bool unsure;	 /* something could not be read for our own want */
+	bool passed_by;	 /* somebody who is not decided yet was passed by */
 	unsigned denied; /* SUBJECT_BIT()s that were refused */
+
+	/* Whose traits somebody wants to know; indices of entries. */
+	uint32_t *want;
+	size_t n_want, want_cap;
 
 	uint64_t n_unreadable_exe, n_unreadable_cgroup, n_unreadable_cmdline;
 };
 
-/* Where a process belongs. */
-struct placing {
-	bool pending; /* an answer on its way may change it */
-	bool dropped; /* counted nowhere */
-	bool unsure;  /* a read failed for our own want: ask again */
-	struct name_result name;
+/* Where a process belongs in one view. */
+struct placing_in {
+	enum {
+		PLACING_NAME, /* the group of that name */
+		PLACING_HEIR, /* the group that an ancestor is in */
+		PLACING_KEEP, /* where it is: who it inherited from is gone */
+		PLACING_DROP, /* counted nowhere */
+	} kind;
+	struct name_result name; /* PLACING_NAME */
 	collect_mask collect;
+	struct group *group; /* PLACING_HEIR */
+	struct heritage heritage;
+	const struct rule *rule; /* that says so; NULL if none does */
+	bool is_other;		 /* it is the view's `other` */
+};
+
+struct placing {
+	bool pending; /* what is on its way may change it */
+	bool unsure;  /* a read failed for our own want: ask again */
+	struct placing_in in[RULE_VIEWS_MAX];
 };
 
 /* An answer of the lane: bytes of a command line. */
@@ -60,19 +82,33 @@ struct answer {
 };
 
 /* Returns 0 or a negative errno. */
-int classifier_open(struct classifier *c, struct procfs *fs);
+int classifier_open(struct classifier *c, struct proctab *tab);
 void classifier_close(struct classifier *c);
 
-/* True if names of users changed, and a rule asks for them. */
+/* The rules changed. Returns 0 or -ENOMEM. */
+int classifier_adopt(struct classifier *c, struct ruleset *rules);
+
+/*
+ * Looks at the files that rules ask for beside those of processes: names of
+ * users and groups, pidfiles. True if some process may belong elsewhere now.
+ */
 bool classifier_refresh(struct classifier *c);
 
 /*
  * Asks the rules. `answer` is the process's command line if it was read, else
- * NULL: then it is asked for if a rule wants it, and `pending` is set. The
- * directory of the process should be entered.
+ * NULL: then it is asked for if a rule wants it, and `pending` is set, as it
+ * is while an ancestor is not decided. `anyhow` goes without what is pending.
+ * The directory of the process should be entered.
  */
 void classify(struct classifier *c, struct proc *p, struct answer *answer,
-	      struct placing *ret);
+	      bool anyhow, struct placing *ret);
+
+/*
+ * Learns of a process what others ask for: right after classify(), or without
+ * it. Returns false if it has to wait for an answer.
+ */
+bool classify_traits(struct classifier *c, struct proc *p,
+		     struct answer *answer, bool anyhow);
 
 /* The next answer, or NULL; to be freed with answer_free(). */
 struct answer *classifier_take(struct classifier *c);

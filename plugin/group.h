@@ -24,6 +24,7 @@ struct group {
 	uint64_t n_members;
 	uint64_t raw_hash; /* of the name before it was made safe; 0: none */
 	bool told_merged;  /* that several names became this one */
+	uint32_t rule;	   /* 1 + index of the rule whose cap it counts to */
 	uint64_t idle_since_ns; /* 0 while it has members */
 	uint64_t total[METRIC_N];
 	uint64_t have;			  /* bit per row: some member gave it */

@@ -80,11 +80,9 @@ static bool take_comm(struct proc *p, struct str comm, bool workqueue_worker)
 	struct str stable = subject_stable_comm(comm, workqueue_worker);
 	size_t n = MIN(stable.n, (size_t)PROC_COMM_SIZE - 1);
 
-	if (strlen(p->comm) == n && memcmp(p->comm, stable.s, n) == 0)
-		return false;
-	memcpy(p->comm, stable.s, n);
-	p->comm[n] = '\0';
-	return true;
+	stable.n = n;
+	return !str_eq(str_of(proc_comm(p)), stable) &&
+	       proc_set_comm(p, stable);
 }
 
 /* Has somebody moved it, or has it become somebody else? */
@@ -136,7 +134,7 @@ static int read_stat(struct proctab *t, struct proc_entry *e, struct str *text)
 /* The number was reused: a new process begins in this place of the table. */
 static int replace(struct proctab *t, struct proc_entry *e)
 {
-	struct proc *p = proc_new(e->pid);
+	struct proc *p = proc_new(t, e->pid);
 
 	if (!p)
 		return -ENOMEM;
@@ -198,6 +196,11 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	if (take_comm(p, st.comm,
 		      st.field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
 	    !(p->flags & PROC_NEW))
+		p->flags |= PROC_RENAMED;
+	p->ppid = (pid_t)st.field[STAT_FIELD_PPID];
+	/* What it is may show only after some time: exec, title, owner. */
+	if (p->start > t->young_start && !(p->flags & PROC_NEW) &&
+	    proc_has_run(t, p))
 		p->flags |= PROC_RENAMED;
 	/* The text is not needed any more: the scratch buffer may go. */
 	if (st.state == 'Z' && st.field[STAT_FIELD_THREADS] > 1)

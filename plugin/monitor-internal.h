@@ -53,8 +53,10 @@ enum monitor_step {
 	STEP_PLACE,	   /* look after the lane first */
 	STEP_PLACE_EARLY,  /* answers of earlier ticks */
 	STEP_PLACE_FRESH,  /* those who need a group */
+	STEP_PLACE_AGAIN,  /* those who waited for one of them */
 	STEP_PLACE_WAIT,   /* for answers */
 	STEP_PLACE_LATE,   /* answers of this tick */
+	STEP_PLACE_LAST,   /* those who waited for one of these */
 	STEP_PLACE_ANYHOW, /* those whose answers did not come */
 	STEP_DONE,
 };
@@ -78,14 +80,15 @@ struct monitor {
 	struct proc_entry *reading; /* the process that is being read */
 	struct growth growth;	    /* of it, not yet counted */
 	bool moving;		    /* it is on its way to moving_to */
-	struct group *moving_to;
+	struct proc_place moving_to[RULE_VIEWS_MAX];
 	struct answer *answer; /* that is being used */
 
 	/* Of one tick; indices of the process table's entries. */
 	uint32_t *fresh; /* whose group has to be found */
 	size_t n_fresh, fresh_cap;
-	uint32_t *waiting; /* for an answer of the lane */
+	uint32_t *waiting; /* for an answer of the lane, or for an ancestor */
 	size_t n_waiting, waiting_cap;
+	size_t n_kept; /* of them, those who go on waiting, in this pass */
 	struct stall stall[STALLS_MAX];
 	size_t n_stalls;
 
@@ -133,13 +136,8 @@ void monitor_static_name(const struct name *n, struct name_result *ret);
 /* Looks at a tick's figures and tells what is new. */
 void monitor_notice(struct monitor *m);
 
-/* Adds what a process grew by to its group, once. */
-static inline void monitor_count(struct group *g, struct growth *growth)
-{
-	for (metric_mask rows = g ? growth->rows : 0; rows; rows &= rows - 1) {
-		unsigned row = (unsigned)__builtin_ctzll(rows);
+/* Adds what a process grew by to its groups, once. */
+void monitor_count(struct monitor *m, struct proc *p, struct growth *growth);
 
-		group_count(g, row, growth->by[row]);
-	}
-	growth->rows = 0;
-}
+/* The rows that any of its groups wants. */
+metric_mask monitor_wanted(const struct monitor *m, const struct proc *p);

@@ -5,11 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum {
-	GROUP_IDLE_S =
-	    600, /* then a group with a templated name is forgotten */
-};
-
 #define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
 
 int monitor_open(const struct monitor_options *o, struct monitor **ret)
@@ -32,7 +27,7 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 	}
 	if (r == 0) {
 		proctab_init(&m->tab, &m->fs);
-		r = classifier_open(&m->classifier, &m->fs);
+		r = classifier_open(&m->classifier, &m->tab);
 	}
 	if (r == 0) {
 		r = runner_open(&m->runner, "proctally-tick");
@@ -94,6 +89,31 @@ void monitor_set_cost(struct monitor *m, const struct monitor_cost *cost)
 	m->self.tick_cpu_ns = cost->cpu_ns + m->body_cpu_ns;
 }
 
+void monitor_count(struct monitor *m, struct proc *p, struct growth *growth)
+{
+	for (size_t i = 0; i < m->tab.n_views; i++) {
+		struct group *g = p->place[i].group;
+
+		for (metric_mask rows = g ? growth->rows : 0; rows;
+		     rows &= rows - 1) {
+			unsigned row = (unsigned)__builtin_ctzll(rows);
+
+			group_count(g, row, growth->by[row]);
+		}
+	}
+	growth->rows = 0;
+}
+
+metric_mask monitor_wanted(const struct monitor *m, const struct proc *p)
+{
+	metric_mask wanted = 0;
+
+	for (size_t i = 0; i < m->tab.n_views; i++)
+		if (p->place[i].group)
+			wanted |= p->place[i].group->wanted;
+	return wanted;
+}
+
 /* What did they use? Those that have no group yet are read no further. */
 static void sample(struct monitor *m)
 {
@@ -105,13 +125,15 @@ static void sample(struct monitor *m)
 		if (proctab_look(&m->tab, e, &m->growth) == 0) {
 			struct proc *p = e->proc;
 
-			if (p->flags & (PROC_NEW | PROC_RENAMED))
+			if (p->flags &
+			    (PROC_NEW | PROC_RENAMED | PROC_WANTS_TRAITS))
 				m->fresh[m->n_fresh++] = i;
-			monitor_count(p->group, &m->growth);
-			if (p->group)
-				proctab_sample(&m->tab, e, p->group->wanted,
-					       &m->growth);
-			monitor_count(p->group, &m->growth);
+			metric_mask wanted = monitor_wanted(m, p);
+
+			monitor_count(m, p, &m->growth);
+			if (wanted)
+				proctab_sample(&m->tab, e, wanted, &m->growth);
+			monitor_count(m, p, &m->growth);
 		}
 		proctab_leave(&m->tab, e->proc);
 	}
@@ -147,12 +169,12 @@ static bool leave_hanging(void *arg)
 		e->proc->flags |= PROC_HANGS;
 		if (m->moving)
 			monitor_end_move(m);
-		monitor_count(e->proc->group, &m->growth);
+		monitor_count(m, e->proc, &m->growth);
 		proctab_leave(&m->tab, e->proc);
 		monitor_tell(m, MONITOR_WARNING,
 			     "process %d (%s) keeps whoever reads its files "
 			     "waiting; it is left alone until it runs again",
-			     (int)e->pid, e->proc->comm);
+			     (int)e->pid, proc_comm(e->proc));
 	}
 	m->reading = NULL;
 	return procfs_renew(&m->fs) == 0;
@@ -226,15 +248,17 @@ static void fold(struct monitor *m)
 
 		if (p->flags & PROC_IS_GONE)
 			continue;
-		if (p->group)
-			groups_fold(&m->groups, p->group, &member);
+		for (size_t v = 0; v < m->tab.n_views; v++)
+			if (p->place[v].group)
+				groups_fold(&m->groups, p->place[v].group,
+					    &member);
 		if (p->denied)
 			count_denied(self, p);
 		self->unreadable_stat += p->start == 0;
 		self->stalled += !!(p->flags & (PROC_IS_STALLED | PROC_HANGS));
 	}
 	groups_end(&m->groups, m->now.mono_ns);
-	groups_expire(&m->groups, m->now.mono_ns, GROUP_IDLE_S * NSEC_PER_SEC);
+	groups_expire(&m->groups, m->now.mono_ns, m->rules->idle_ns);
 }
 
 /* Whether something can be read is known only where a rule asks for it. */

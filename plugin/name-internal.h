@@ -12,6 +12,7 @@ enum token_kind {
 	TOKEN_FIELD, /* a str of the subject */
 	TOKEN_EXE,   /* the same, with comm to fall back on */
 	TOKEN_UID,
+	TOKEN_ANCESTOR,
 	TOKEN_PID,
 	TOKEN_START_TIME,
 	TOKEN_MATCHES,

@@ -19,6 +19,11 @@ bool name_is_static(const struct name *n)
 	return !n->has_token;
 }
 
+struct str name_prefix(const struct name *n)
+{
+	return n->n_parts && !n->part[0].token ? n->part[0].literal : STR("");
+}
+
 bool name_is_per_process(const struct name *n)
 {
 	return n->has_pid;
@@ -158,6 +163,8 @@ static struct str token_value(const struct part *p, struct subject *s,
 		if (!subject_need(s, SUBJECT_OWNER))
 			return STR("");
 		return decimal(s->uid, buf);
+	case TOKEN_ANCESTOR:
+		return v ? v->ancestor : STR("");
 	case TOKEN_PID:
 		return decimal((uint64_t)s->pid, buf);
 	case TOKEN_START_TIME:

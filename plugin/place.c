@@ -26,6 +26,21 @@ static void refuse_group(struct monitor *m, const char *name,
 	m->told.groups = true;
 }
 
+/* Notes that a rule makes more groups than it may, and tells so once. */
+static void note_overflow(struct monitor *m, struct rule *rule,
+			  const char *name, const struct group *instead)
+{
+	m->self.groups_refused++;
+	if (!rule->told_overflow && instead)
+		monitor_tell(m, MONITOR_WARNING,
+			     "%s:%u:%u: more than max_groups (%u) groups from "
+			     "this rule: \"%s\" and further ones are counted "
+			     "in \"%s\"",
+			     m->rules_path, rule->line, rule->column,
+			     rule->max_groups, name, instead->name);
+	rule->told_overflow = true;
+}
+
 static void note_name(struct monitor *m, struct group *g, uint64_t raw_hash)
 {
 	if (g->raw_hash && g->raw_hash != raw_hash && !g->told_merged) {
@@ -38,34 +53,99 @@ static void note_name(struct monitor *m, struct group *g, uint64_t raw_hash)
 	g->raw_hash = raw_hash;
 }
 
+/* Groups that a rule made, this one's overflow not among them. */
+static unsigned count_groups(const struct monitor *m, uint32_t rule)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < m->groups.n_groups; i++)
+		n += m->groups.group[i]->rule == rule;
+	return n;
+}
+
+/* The number of a rule as places and groups have it; 0 for none. */
+static uint32_t rule_number(const struct monitor *m, const struct rule *rule)
+{
+	return rule ? (uint32_t)(rule - m->rules->rule) + 1 : 0;
+}
+
+/* The group with a fixed name; NULL if there is none or no memory. */
+static struct group *static_group(struct monitor *m, const struct name *n,
+				  collect_mask collect)
+{
+	struct name_result name;
+
+	if (!n)
+		return NULL;
+	monitor_static_name(n, &name);
+	return groups_get(&m->groups, name.text, collect);
+}
+
 /*
- * The group of that name; *ret is NULL where there is none to be counted in.
- * Returns 0 or -ENOMEM.
+ * A name that is not there yet, or is one too many: of its rule's or in all.
+ * Sets *ret to what it is counted in; that is NULL where there is nothing.
  */
-static int group_for(struct monitor *m, const struct placing *pl,
-		     struct group **ret)
+static int make_group(struct monitor *m, size_t view,
+		      const struct placing_in *in, struct proc_place *ret)
 {
 	const struct ruleset *rs = m->rules;
-	struct name_result other;
-	bool is_new;
+	const struct name *other = rs->view[view].other;
 
-	*ret = NULL;
-	if (pl->dropped)
-		return 0;
-	is_new = !groups_find(&m->groups, pl->name.text);
-	if (is_new && m->groups.n_groups >= rs->limits.groups) {
-		if (rs->other)
-			monitor_static_name(rs->other, &other);
-		refuse_group(m, pl->name.text, rs->other ? other.text : NULL);
-		if (!rs->other)
-			return 0;
-		*ret = groups_get(&m->groups, other.text, rs->collect);
-		return *ret ? 0 : -ENOMEM;
+	if (in->rule && in->rule->overflow &&
+	    count_groups(m, ret->rule) >= in->rule->max_groups) {
+		ret->overflow = true;
+		ret->group = static_group(m, in->rule->overflow, in->collect);
+		note_overflow(m, &m->rules->rule[ret->rule - 1], in->name.text,
+			      ret->group);
+		return ret->group ? 0 : -ENOMEM;
 	}
-	*ret = groups_get(&m->groups, pl->name.text, pl->collect);
-	if (!*ret)
-		return -ENOMEM;
-	note_name(m, *ret, pl->name.raw_hash);
+	if (m->groups.n_groups >= rs->limits.groups) {
+		ret->group = static_group(m, other, rs->view[view].collect);
+		refuse_group(m, in->name.text,
+			     ret->group ? ret->group->name : NULL);
+		return other && !ret->group ? -ENOMEM : 0;
+	}
+	ret->group = groups_get(&m->groups, in->name.text, in->collect);
+	return ret->group ? 0 : -ENOMEM;
+}
+
+/* In which group of a view a process is from now on. Returns 0 or -ENOMEM. */
+static int find_place(struct monitor *m, const struct proc *p, size_t view,
+		      const struct placing_in *in, struct proc_place *ret)
+{
+	const struct proc_place *now = &p->place[view];
+
+	if (in->kind == PLACING_KEEP) {
+		*ret = *now;
+		return 0;
+	}
+	*ret = (struct proc_place){
+	    .rule = rule_number(m, in->rule),
+	    .heritage = in->heritage,
+	};
+	if (in->kind == PLACING_DROP)
+		return 0;
+	if (in->kind == PLACING_HEIR) {
+		ret->group = in->group;
+		return 0;
+	}
+	/* What was one too many stays where it is while it lives. */
+	if (now->overflow && now->group && now->rule == ret->rule) {
+		ret->group = now->group;
+		ret->overflow = true;
+		return 0;
+	}
+	if (groups_find(&m->groups, in->name.text)) {
+		ret->group = groups_get(&m->groups, in->name.text, in->collect);
+	} else {
+		int r = make_group(m, view, in, ret);
+
+		if (r < 0 || !ret->group || ret->overflow)
+			return r;
+	}
+	if (in->rule && in->rule->overflow && !ret->group->rule)
+		ret->group->rule = ret->rule;
+	note_name(m, ret->group, in->name.raw_hash);
 	return 0;
 }
 
@@ -90,30 +170,43 @@ static void welcome(struct monitor *m, struct proc *p, struct group *g)
 void monitor_end_move(struct monitor *m)
 {
 	struct proc *p = m->reading->proc;
+	bool heir = false;
 
-	p->group = m->moving_to;
+	for (size_t i = 0; i < m->tab.n_views; i++) {
+		p->place[i] = m->moving_to[i];
+		heir |= p->place[i].heritage.depth > 0;
+	}
+	if (heir)
+		p->heir_ppid = p->ppid;
 	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED);
 	m->moving = false;
 }
 
-static void move_to(struct monitor *m, struct proc_entry *e, struct group *g)
+/* To the places that m->moving_to says. */
+static void move(struct monitor *m, struct proc_entry *e)
 {
 	struct proc *p = e->proc;
-	metric_mask wanted = g ? g->wanted : 0;
+	bool is_new = p->flags & PROC_NEW;
+	metric_mask wanted = 0;
 
-	m->moving_to = g;
 	m->moving = true;
+	for (size_t i = 0; i < m->tab.n_views; i++)
+		if (m->moving_to[i].group)
+			wanted |= m->moving_to[i].group->wanted;
 	/* What it does where it is not read is nobody's growth later. */
 	proctab_forget(&m->tab, p, wanted);
-	if (g && g != p->group)
-		welcome(m, p, g);
-	/* What was read for the group that it leaves need not be read again. */
-	if (g)
-		proctab_sample(&m->tab, e,
-			       p->flags & PROC_NEW ? wanted : wanted & ~p->have,
+	for (size_t i = 0; i < m->tab.n_views; i++) {
+		struct group *g = m->moving_to[i].group;
+
+		if (g && g != p->place[i].group)
+			welcome(m, p, g);
+	}
+	/* What was read for the groups that it leaves need not be again. */
+	if (wanted)
+		proctab_sample(&m->tab, e, is_new ? wanted : wanted & ~p->have,
 			       &m->growth);
-	monitor_count(g, &m->growth);
 	monitor_end_move(m);
+	monitor_count(m, p, &m->growth);
 }
 
 /* It is to be asked about again in the next tick. */
@@ -128,13 +221,41 @@ enum when {
 	NOW_ANYHOW,  /* with what is known */
 };
 
-/* Returns false if the process waits for an answer. */
-static bool place_one(struct monitor *m, struct proc_entry *e,
+static int find_places(struct monitor *m, const struct proc *p,
+		       const struct placing *pl)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->tab.n_views; i++)
+		r = find_place(m, p, i, &pl->in[i], &m->moving_to[i]);
+	return r;
+}
+
+/* Asks the rules about one that has to be asked about, and moves it. */
+static bool ask_rules(struct monitor *m, struct proc_entry *e,
 		      struct answer *answer, enum when when)
 {
 	struct proc *p = e->proc;
 	struct placing pl;
-	struct group *g;
+	int r;
+
+	classify(&m->classifier, p, answer, when == NOW_ANYHOW, &pl);
+	if (pl.pending && when == NOW_IF_SURE)
+		return false;
+	r = find_places(m, p, &pl);
+	if (r == 0)
+		move(m, e);
+	if (r < 0 || pl.unsure)
+		place_later(m, e, r < 0 ? r : 0);
+	return true;
+}
+
+/* Returns false if the process waits for an answer, or for an ancestor. */
+static bool place_one(struct monitor *m, struct proc_entry *e,
+		      struct answer *answer, enum when when)
+{
+	struct proc *p = e->proc;
+	bool done = true;
 	int r;
 
 	if (p->flags & (PROC_IS_GONE | PROC_HANGS))
@@ -146,18 +267,18 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 			place_later(m, e, r);
 		return true;
 	}
-	classify(&m->classifier, p, answer, &pl);
-	if (pl.pending && when == NOW_IF_SURE) {
-		proctab_leave(&m->tab, p);
-		return false;
+	m->classifier.proc = NULL;
+	if (answer || p->flags & (PROC_NEW | PROC_RENAMED)) {
+		p->flags &= ~(uint32_t)PROC_TRAITS_KNOWN;
+		done = ask_rules(m, e, answer, when);
 	}
-	r = group_for(m, &pl, &g);
-	if (r == 0)
-		move_to(m, e, g);
-	if (r < 0 || pl.unsure)
-		place_later(m, e, r < 0 ? r : -EAGAIN);
+	/* A command line that was joined once must not be joined again. */
+	if (p->flags & PROC_WANTS_TRAITS ||
+	    (p->traits && !(p->flags & PROC_TRAITS_KNOWN)))
+		done &= classify_traits(&m->classifier, p, NULL,
+					when == NOW_ANYHOW);
 	proctab_leave(&m->tab, p);
-	return true;
+	return done;
 }
 
 static void note_stall(void *arg, const struct lane_job *job)
@@ -187,7 +308,7 @@ static void watch_stalls(struct monitor *m)
 			     "process %d (%s) keeps whoever reads its command "
 			     "line waiting; it is grouped without, and its "
 			     "other values go on",
-			     (int)e->pid, e->proc->comm);
+			     (int)e->pid, proc_comm(e->proc));
 	}
 }
 
@@ -207,6 +328,16 @@ static void take_answers(struct monitor *m)
 	}
 }
 
+/* Those whose traits somebody asked for meanwhile: they come behind. */
+static void queue_wanted(struct monitor *m)
+{
+	struct classifier *c = &m->classifier;
+
+	for (size_t i = 0; i < c->n_want && m->n_waiting < m->waiting_cap; i++)
+		m->waiting[m->n_waiting++] = c->want[i];
+	c->n_want = 0;
+}
+
 static void place_fresh(struct monitor *m)
 {
 	while (m->at < m->n_fresh) {
@@ -214,7 +345,31 @@ static void place_fresh(struct monitor *m)
 
 		if (!place_one(m, &m->tab.entry[i], NULL, NOW_IF_SURE))
 			m->waiting[m->n_waiting++] = i;
+		queue_wanted(m);
 	}
+}
+
+/* Those who waited for somebody else, until nobody gets any further. */
+static void place_again(struct monitor *m)
+{
+	bool further;
+
+	do {
+		further = false;
+		while (m->at < m->n_waiting) {
+			uint32_t i = m->waiting[m->at++];
+			struct proc_entry *e = &m->tab.entry[i];
+
+			if (!(e->proc->flags & PROC_AWAITS) &&
+			    place_one(m, e, NULL, NOW_IF_SURE))
+				further = true;
+			else
+				m->waiting[m->n_kept++] = i;
+			queue_wanted(m);
+		}
+		m->n_waiting = m->n_kept;
+		m->at = m->n_kept = 0;
+	} while (further && m->n_waiting);
 }
 
 /* One that has a group stays there until more is known. */
@@ -223,20 +378,27 @@ static void place_anyhow(struct monitor *m)
 	while (m->at < m->n_waiting) {
 		struct proc_entry *e = &m->tab.entry[m->waiting[m->at++]];
 
-		if (e->proc->flags & PROC_AWAITS && e->proc->flags & PROC_NEW)
+		if (!(e->proc->flags & PROC_AWAITS) ||
+		    e->proc->flags & PROC_NEW)
 			place_one(m, e, NULL, NOW_ANYHOW);
 	}
+}
+
+static void begin_placing(struct monitor *m)
+{
+	m->classifier.now = m->now;
+	m->classifier.n_want = 0;
+	watch_stalls(m);
+	m->n_waiting = 0;
+	if (array_reserve(&m->waiting, &m->waiting_cap, 2 * m->tab.n_procs,
+			  sizeof(*m->waiting)) < 0)
+		m->n_fresh = 0;
 }
 
 void monitor_place(struct monitor *m)
 {
 	if (m->step == STEP_PLACE) {
-		m->classifier.now = m->now;
-		watch_stalls(m);
-		m->n_waiting = 0;
-		if (array_reserve(&m->waiting, &m->waiting_cap, m->n_fresh,
-				  sizeof(*m->waiting)) < 0)
-			m->n_fresh = 0;
+		begin_placing(m);
 		m->step = STEP_PLACE_EARLY;
 	}
 	if (m->step == STEP_PLACE_EARLY) {
@@ -246,6 +408,11 @@ void monitor_place(struct monitor *m)
 	}
 	if (m->step == STEP_PLACE_FRESH) {
 		place_fresh(m);
+		m->at = m->n_kept = 0;
+		m->step = m->n_waiting ? STEP_PLACE_AGAIN : STEP_DONE;
+	}
+	if (m->step == STEP_PLACE_AGAIN) {
+		place_again(m);
 		m->step = m->n_waiting ? STEP_PLACE_WAIT : STEP_DONE;
 	}
 	if (m->step == STEP_PLACE_WAIT) {
@@ -254,7 +421,11 @@ void monitor_place(struct monitor *m)
 	}
 	if (m->step == STEP_PLACE_LATE) {
 		take_answers(m);
-		m->at = 0;
+		m->at = m->n_kept = 0;
+		m->step = STEP_PLACE_LAST;
+	}
+	if (m->step == STEP_PLACE_LAST) {
+		place_again(m);
 		m->step = STEP_PLACE_ANYHOW;
 	}
 	if (m->step == STEP_PLACE_ANYHOW) {

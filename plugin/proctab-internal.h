@@ -9,7 +9,10 @@
 #include "proctab.h"
 
 /* One process without a name yet; NULL if out of memory. */
-struct proc *proc_new(pid_t pid);
+struct proc *proc_new(const struct proctab *t, pid_t pid);
+
+/* Takes a name of less than PROC_COMM_SIZE bytes; false if out of memory. */
+bool proc_set_comm(struct proc *p, struct str comm);
 
 /* Closes its descriptors, too. */
 void proc_free(struct proctab *t, struct proc *p);

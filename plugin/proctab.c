@@ -11,6 +11,7 @@ void proctab_init(struct proctab *t, struct procfs *fs)
 	*t = (struct proctab){
 	    .fs = fs,
 	    .opt = {.gate = true, .refresh_ns = 60 * NSEC_PER_SEC},
+	    .n_views = 1,
 	    .counters = metric_counters(),
 	};
 	for (unsigned i = 0; i < SOURCE_N; i++)
@@ -25,7 +26,10 @@ void proc_free(struct proctab *t, struct proc *p)
 	if (!p)
 		return;
 	procfs_pid_close(t->fs, &p->at);
+	if (p->flags & PROC_COMM_IS_LONG)
+		free(p->comm.whole);
 	free(p->tasks);
+	free(p->traits);
 	free(p);
 }
 
@@ -40,9 +44,14 @@ void proctab_done(struct proctab *t)
 	*t = (struct proctab){0};
 }
 
-struct proc *proc_new(pid_t pid)
+static size_t proc_size(size_t n_views)
 {
-	struct proc *p = calloc(1, sizeof(*p));
+	return sizeof(struct proc) + n_views * sizeof(struct proc_place);
+}
+
+struct proc *proc_new(const struct proctab *t, pid_t pid)
+{
+	struct proc *p = calloc(1, proc_size(t->n_views));
 
 	if (!p)
 		return NULL;
@@ -50,6 +59,69 @@ struct proc *proc_new(pid_t pid)
 	p->flags = PROC_NEW;
 	p->worth = PROCFS_KEEP(PROCFS_STAT);
 	return p;
+}
+
+bool proc_set_comm(struct proc *p, struct str comm)
+{
+	char *whole = NULL;
+
+	if (comm.n >= PROC_COMM_SHORT) {
+		whole = malloc(comm.n + 1);
+		if (!whole)
+			return false;
+	}
+	if (p->flags & PROC_COMM_IS_LONG)
+		free(p->comm.whole);
+	p->flags &= ~(uint32_t)PROC_COMM_IS_LONG;
+	if (whole) {
+		p->comm.whole = whole;
+		p->flags |= PROC_COMM_IS_LONG;
+	} else {
+		whole = p->comm.brief;
+	}
+	memcpy(whole, comm.s, comm.n);
+	whole[comm.n] = '\0';
+	return true;
+}
+
+/* The same process with places for n views. */
+static struct proc *with_views(const struct proc *p, size_t n, const int *from)
+{
+	struct proc *q = malloc(proc_size(n));
+
+	if (!q)
+		return NULL;
+	memcpy(q, p, sizeof(*q));
+	for (size_t i = 0; i < n; i++)
+		q->place[i] =
+		    from[i] < 0 ? (struct proc_place){0} : p->place[from[i]];
+	return q;
+}
+
+int proctab_set_views(struct proctab *t, size_t n, const int *from)
+{
+	_cleanup_free_ struct proc **procs =
+	    calloc(t->n_procs + 1, sizeof(*procs));
+	size_t i;
+
+	if (!procs)
+		return -ENOMEM;
+	for (i = 0; i < t->n_procs; i++) {
+		procs[i] = with_views(t->entry[i].proc, n, from);
+		if (!procs[i])
+			break;
+	}
+	if (i < t->n_procs) {
+		while (i-- > 0)
+			free(procs[i]);
+		return -ENOMEM;
+	}
+	for (i = 0; i < t->n_procs; i++) {
+		free(t->entry[i].proc);
+		t->entry[i].proc = procs[i];
+	}
+	t->n_views = n;
+	return 0;
 }
 
 static bool is_same_list(const struct proctab *t)
@@ -66,7 +138,7 @@ static bool is_same_list(const struct proctab *t)
 
 static int add_entry(struct proctab *t, size_t n, pid_t pid)
 {
-	struct proc *p = proc_new(pid);
+	struct proc *p = proc_new(t, pid);
 
 	if (!p)
 		return -ENOMEM;
@@ -184,16 +256,23 @@ static int list(struct proctab *t, const struct moment *now)
 	return 0;
 }
 
-int proctab_list(struct proctab *t, const struct moment *now)
+/* Nanoseconds since boot in the unit of start times. */
+static uint64_t in_ticks(const struct proctab *t, uint64_t ns)
 {
 	uint64_t hz = (uint64_t)t->fs->scale.ticks_per_second;
+
+	return ns / NSEC_PER_SEC * hz + ns % NSEC_PER_SEC * hz / NSEC_PER_SEC;
+}
+
+int proctab_list(struct proctab *t, const struct moment *now)
+{
+	uint64_t recheck = MIN(t->opt.recheck_ns, now->boot_ns);
 	int r;
 
 	t->tick++;
 	if (t->tick == 1)
-		t->first_tick_start =
-		    now->boot_ns / NSEC_PER_SEC * hz +
-		    now->boot_ns % NSEC_PER_SEC * hz / NSEC_PER_SEC;
+		t->first_tick_start = in_ticks(t, now->boot_ns);
+	t->young_start = in_ticks(t, now->boot_ns - recheck);
 	t->own_pid = getpid();
 	t->own_tid = gettid();
 	r = list(t, now);
@@ -361,7 +440,7 @@ void proctab_leave(struct proctab *t, struct proc *p)
 	procfs_leave(t->fs, &p->at);
 }
 
-struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start)
+static struct proc_entry *find_pid(struct proctab *t, pid_t pid)
 {
 	size_t low = 0, high = t->n_procs;
 
@@ -370,13 +449,30 @@ struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start)
 		struct proc_entry *e = &t->entry[mid];
 
 		if (e->pid == pid)
-			return e->proc->start == start ? e : NULL;
+			return e;
 		if (e->pid < pid)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	return NULL;
+}
+
+struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start)
+{
+	struct proc_entry *e = find_pid(t, pid);
+
+	return e && e->proc->start == start ? e : NULL;
+}
+
+struct proc_entry *proctab_parent(struct proctab *t, const struct proc *p)
+{
+	struct proc_entry *e = p->ppid > 0 ? find_pid(t, p->ppid) : NULL;
+
+	if (!e || e->proc == p || !e->proc->start ||
+	    e->proc->start > p->start || e->proc->flags & PROC_IS_GONE)
+		return NULL;
+	return e;
 }
 
 void proctab_ask_again(struct proctab *t)

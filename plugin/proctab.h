@@ -11,13 +11,15 @@
 
 #include "base.h"
 #include "births.h"
+#include "inherit.h"
 #include "metric.h"
 #include "procfs.h"
 
 struct group;
 
 enum {
-	PROC_COMM_SIZE = 64, /* kernel threads have up to 63 bytes */
+	PROC_COMM_SIZE = 64,  /* kernel threads have up to 63 bytes */
+	PROC_COMM_SHORT = 16, /* all others are within this */
 };
 
 enum proc_flag {
@@ -32,9 +34,30 @@ enum proc_flag {
 	PROC_LOOK_AGAIN = 1 << 8, /* at the next gate, whether it runs or not */
 	PROC_UID_KNOWN = 1 << 9,  /* uid was read before */
 	PROC_CGROUP_KNOWN = 1 << 10, /* cgroup_hash was read before */
+	PROC_COMM_IS_LONG = 1 << 11,
+	PROC_WANTS_TRAITS = 1 << 12, /* somebody below it asked for them */
+	PROC_TRAITS_KNOWN = 1 << 13,
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */
+
+/* What others ask of it, once somebody did. */
+struct proc_traits {
+	uint64_t holds;
+	size_t n_texts;
+	struct kin_text text[]; /* and what they point to behind */
+};
+
+/*
+ * Where a process is in one view. The table keeps it for the monitor and does
+ * not look at it.
+ */
+struct proc_place {
+	struct group *group; /* NULL: none yet, or dropped */
+	uint32_t rule;	     /* 1 + index of the rule that took it, or 0 */
+	struct heritage heritage;
+	bool overflow; /* its name was one too many: it stays there */
+};
 
 struct proc {
 	struct procfs_pid at;
@@ -42,15 +65,27 @@ struct proc {
 	uint64_t start; /* ticks since boot */
 	uint64_t value[METRIC_N_STORED];
 	metric_mask have;
-	struct group *group; /* NULL: none yet, or dropped */
 	struct proc_tasks *tasks;
+	struct proc_traits *traits; /* NULL: none that holds */
+	struct member *member;	    /* series of its own, of the monitor */
+	pid_t ppid;		    /* when it was looked at last */
+	pid_t heir_ppid;	    /* when it inherited its group */
 	uint32_t uid, cgroup_hash;
 	uint32_t ran_tick; /* last tick in which it was seen to have run */
 	uint8_t denied;	   /* bit per source that was refused */
 	uint8_t worth;	   /* PROCFS_KEEP()s: what it has read in each tick */
 	char state;
-	char comm[PROC_COMM_SIZE];
+	union {
+		char brief[PROC_COMM_SHORT];
+		char *whole; /* PROC_COMM_IS_LONG */
+	} comm;
+	struct proc_place place[]; /* one per view */
 };
+
+static inline const char *proc_comm(const struct proc *p)
+{
+	return p->flags & PROC_COMM_IS_LONG ? p->comm.whole : p->comm.brief;
+}
 
 struct proc_entry {
 	pid_t pid;
@@ -71,11 +106,13 @@ struct proctab_options {
 	uint64_t refresh_ns; /* how often idle processes are looked at */
 	bool owner;	     /* watch uids: a rule asks for them */
 	bool cgroup;	     /* watch cgroups: a rule asks for them */
+	uint64_t recheck_ns; /* younger ones are asked about when they ran */
 };
 
 struct proctab {
 	struct procfs *fs;
 	struct proctab_options opt;
+	size_t n_views;
 	struct births births;
 	struct proc_entry *entry, *spare; /* by ascending pid */
 	size_t n_procs, cap, spare_cap;
@@ -87,6 +124,7 @@ struct proctab {
 	uint32_t reclaim_s;	     /* CLOCK_MONOTONIC when it last moved */
 	uint32_t host_looked_s;	     /* and when the host was looked at */
 	uint32_t now_s, last_tick_s; /* CLOCK_MONOTONIC */
+	uint64_t young_start; /* who started later is young; ticks since boot */
 	bool has_swap;
 	bool nobody_hangs; /* every thread that was given up came back */
 	struct proc_tasks *task_scratch;
@@ -158,3 +196,15 @@ void proctab_try_again(struct proctab *t, struct proc_entry *e, int r);
 
 /* The process of that identity, or NULL. */
 struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start);
+
+/*
+ * Its parent, or NULL: there is none, it ended, or cannot be seen. A number
+ * that was given to a younger process since is nobody's parent.
+ */
+struct proc_entry *proctab_parent(struct proctab *t, const struct proc *p);
+
+/*
+ * From now on there are n views; from[i] is what view i was before, or -1.
+ * Returns 0, or -ENOMEM with nothing changed.
+ */
+int proctab_set_views(struct proctab *t, size_t n, const int *from);

@@ -49,28 +49,32 @@ static void tell_diag(struct monitor *m, const struct diag *d)
 			     d->file);
 }
 
+/* One that needs no member to be told of. */
+static void add_static(struct monitor *m, const struct name *n,
+		       collect_mask collect)
+{
+	struct name_result name;
+	struct group *g;
+
+	if (!n || !name_is_static(n))
+		return;
+	monitor_static_name(n, &name);
+	g = groups_get(&m->groups, name.text, collect);
+	if (g)
+		g->is_static = true;
+}
+
 /* Groups with a name of their own are there before their first member. */
 static void add_static_groups(struct monitor *m)
 {
 	struct ruleset *rs = m->rules;
-	struct name_result name;
-	struct group *g;
 
 	for (size_t i = 0; i < m->groups.n_groups; i++)
 		m->groups.group[i]->is_static = false;
-	for (size_t i = 0; i <= rs->n_rules; i++) {
-		const struct name *n =
-		    i < rs->n_rules ? rs->rule[i].name : rs->other;
-
-		if (!n || !name_is_static(n))
-			continue;
-		monitor_static_name(n, &name);
-		g = groups_get(&m->groups, name.text,
-			       i < rs->n_rules ? rs->rule[i].collect
-					       : rs->collect);
-		if (g)
-			g->is_static = true;
-	}
+	for (size_t i = 0; i < rs->n_rules; i++)
+		add_static(m, rs->rule[i].name, rs->rule[i].collect);
+	for (size_t i = 0; i < rs->n_views; i++)
+		add_static(m, rs->view[i].other, rs->view[i].collect);
 }
 
 /*
@@ -84,27 +88,72 @@ static void age_groups(struct monitor *m)
 
 		g->is_stale = true;
 		g->raw_hash = 0;
+		g->rule = 0;
 		g->told_merged = false;
 	}
 }
 
-/* Every process is asked about again, its counters go on. */
-static void adopt(struct monitor *m, struct ruleset *rs)
+static bool is_same_view(const struct rule_view *a, const struct rule_view *b)
 {
+	return a->name && b->name ? strcmp(a->name, b->name) == 0
+				  : a->name == b->name;
+}
+
+/* Processes stay where they are in views that stay. */
+static int adopt_views(struct monitor *m, const struct ruleset *rs)
+{
+	int from[RULE_VIEWS_MAX];
+
+	for (size_t i = 0; i < rs->n_views; i++) {
+		from[i] = -1;
+		for (size_t j = 0; m->rules && j < m->rules->n_views; j++)
+			if (is_same_view(&rs->view[i], &m->rules->view[j]))
+				from[i] = (int)j;
+	}
+	return proctab_set_views(&m->tab, rs->n_views, from);
+}
+
+/* What was learned by the old rules' numbers. */
+static void forget_rules(struct monitor *m)
+{
+	for (size_t i = 0; i < m->tab.n_procs; i++) {
+		struct proc *p = m->tab.entry[i].proc;
+
+		p->flags &= ~(uint32_t)(PROC_TRAITS_KNOWN | PROC_WANTS_TRAITS);
+		free(p->traits);
+		p->traits = NULL;
+		for (size_t v = 0; v < m->tab.n_views; v++) {
+			p->place[v].rule = 0;
+			p->place[v].overflow = false;
+		}
+	}
+}
+
+/* Every process is asked about again, its counters go on. */
+static int adopt(struct monitor *m, struct ruleset *rs)
+{
+	int r = adopt_views(m, rs);
+
+	if (r == 0)
+		r = classifier_adopt(&m->classifier, rs);
+	if (r < 0)
+		return r;
+	forget_rules(m);
 	ruleset_free(m->rules);
 	m->rules = rs;
-	m->classifier.rules = rs;
 	m->tab.opt = (struct proctab_options){
 	    .gate = rs->gate,
 	    .refresh_ns = rs->refresh_ns,
 	    .owner = rs->sources & SUBJECT_BIT(SUBJECT_OWNER),
 	    .cgroup = rs->sources & SUBJECT_BIT(SUBJECT_CGROUP),
+	    .recheck_ns = rs->recheck_ns,
 	};
 	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
 	age_groups(m);
 	add_static_groups(m);
 	proctab_ask_again(&m->tab);
 	m->told.groups = false;
+	return 0;
 }
 
 void monitor_reload(struct monitor *m)
@@ -122,10 +171,17 @@ void monitor_reload(struct monitor *m)
 	r = rulefile_load(m->rules_path, &d, &rs);
 	tell_diag(m, &d);
 	diag_done(&d);
+	if (r == 0) {
+		r = adopt(m, rs);
+		if (r < 0)
+			ruleset_free(rs);
+	}
+	/* Out of memory: as if it had not been looked at. */
+	if (r == -ENOMEM)
+		m->rules_looked = false;
 	m->self.rules_ok = r == 0;
 	if (r == 0) {
 		m->self.rules_generation++;
-		adopt(m, rs);
 		monitor_tell(m, MONITOR_INFO, "%s: %zu rules in use",
 			     m->rules_path, rs->n_rules);
 	} else {

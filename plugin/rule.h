@@ -22,12 +22,18 @@ struct name;
 enum rule_key {
 	RULE_COMM,
 	RULE_KERNEL,
+	RULE_PIDFILE,
+	RULE_PARENT,
+	RULE_ANCESTOR,
 	RULE_UID,
 	RULE_USER,
+	RULE_GID,
+	RULE_GROUP,
 	RULE_CGROUP,
 	RULE_UNIT,
 	RULE_SLICE,
 	RULE_CONTAINER,
+	RULE_POD,
 	RULE_EXE_PATH,
 	RULE_EXE,
 	RULE_CMDLINE,
@@ -36,12 +42,22 @@ enum rule_key {
 	RULE_KEY_N,
 };
 
+/* What an item of a key is. */
+enum rule_item {
+	ITEM_TEXT,    /* a pattern for a str of the subject */
+	ITEM_NUMBER,  /* a uint32_t of the subject */
+	ITEM_PIDFILE, /* a path */
+	ITEM_KIN,     /* a mapping of keys, about another process */
+	ITEM_SWITCH,  /* no list: a word */
+};
+
 struct rule_key_def {
 	const char *name;
 	enum subject_source source;
+	enum rule_item item;
 	enum matcher_kind plain; /* what text without a prefix means */
 	bool all;		 /* every item must match; else one of them */
-	size_t field; /* offset of the str in struct subject, if it is one */
+	size_t field;		 /* offset in struct subject */
 };
 
 extern const struct rule_key_def rule_keys[RULE_KEY_N];
@@ -63,6 +79,7 @@ struct rule_term {
 	enum rule_key key;
 	struct matcher *item;
 	size_t n_items, cap;
+	uint64_t kin; /* RULE_PARENT, RULE_ANCESTOR: bits of ruleset.kin[] */
 };
 
 /*
@@ -78,6 +95,39 @@ struct rule_terms {
 
 enum {
 	RULE_CAPTURES_MAX = 16, /* names that the patterns of a rule capture */
+	RULE_KIN_MAX = 64,	/* mappings below parent and ancestor */
+	RULE_VIEWS_MAX = 8,
+
+	/* Generations of children that join where no rule takes them. */
+	CHILDREN_NONE = 0,
+	CHILDREN_DEPTH_MAX = 254,
+	CHILDREN_ALL = 255,
+};
+
+/* One series for each member beside the group's. */
+enum series_by {
+	SERIES_NONE,
+	SERIES_SLOT, /* numbered from 0, reused */
+	SERIES_PID,
+};
+
+enum series_top {
+	TOP_ALL,
+	TOP_CPU,
+	TOP_RSS,
+	TOP_PSS,
+	TOP_IO,
+	TOP_GPU,
+	TOP_N,
+};
+
+struct series_policy {
+	enum series_by by;
+	enum series_top top;
+	unsigned n;	  /* of the top; 0: all members */
+	uint64_t min_rss; /* bytes */
+	double min_cpu;	  /* percent of one CPU */
+	uint64_t min_age_ns;
 };
 
 struct rule {
@@ -87,6 +137,10 @@ struct rule {
 	enum rule_action action;
 	struct name *name; /* NULL unless ACTION_GROUP */
 	collect_mask collect;
+	uint8_t children;    /* CHILDREN_NONE, a depth, CHILDREN_ALL */
+	unsigned max_groups; /* distinct names; what is beyond joins overflow */
+	struct name *overflow; /* NULL for a name without tokens */
+	struct series_policy series;
 	unsigned line, column;
 	char *capture[RULE_CAPTURES_MAX]; /* names of the captures */
 	unsigned n_captures;
@@ -94,6 +148,31 @@ struct rule {
 	/* Counted while matching. */
 	uint64_t n_regex_limit; /* matches that were cut off */
 	bool told_regex_limit;	/* the monitor said so */
+	bool told_overflow;	/* the same of max_groups */
+};
+
+/*
+ * What `parent` or `ancestor` wants of another process: a trait, which each
+ * process has or has not. One bit per trait stands for it in masks.
+ */
+struct rule_kin {
+	struct rule_terms terms;
+	struct rule_terms * not ;
+	size_t n_not;
+};
+
+/* A file that names a process; who reads it keeps `pid` up to date. */
+struct rule_pidfile {
+	char *path; /* below the root of the host */
+	pid_t pid;  /* 0: none */
+};
+
+/* One way to divide all processes into groups. */
+struct rule_view {
+	char *name; /* NULL: "app", whose groups have no prefix */
+	size_t first, n_rules;
+	struct name *other;   /* NULL: what no rule takes is dropped */
+	collect_mask collect; /* of `other` */
 };
 
 struct rule_limits {
@@ -104,13 +183,26 @@ struct rule_limits {
 };
 
 struct ruleset {
-	struct rule *rule;
-	size_t n_rules;
-	struct name *other;   /* NULL: what no rule takes is dropped */
-	collect_mask collect; /* of `other`, and the default of rules */
+	struct rule *rule; /* of all views, one view after the other */
+	size_t n_rules, cap;
+	struct rule_view view[RULE_VIEWS_MAX];
+	size_t n_views;
+	struct rule_kin *kin; /* those that others are made of come first */
+	size_t n_kin, kin_cap;
+	struct rule_pidfile *pidfile;
+	size_t n_pidfiles, pidfile_cap;
+	struct matcher *manager; /* of comms: nothing is inherited from these */
+	size_t n_managers, manager_cap;
+	struct matcher *interpreter; /* of base names: these have a script */
+	size_t n_interpreters, interpreter_cap;
+	bool init_gives;      /* process 1 hands its group on like others */
+	collect_mask collect; /* the default of rules */
+	uint8_t children;     /* the default of rules */
 	struct rule_limits limits;
 	bool gate;
 	uint64_t refresh_ns; /* how often idle processes are looked at */
+	uint64_t recheck_ns; /* those younger are asked about when they ran */
+	uint64_t idle_ns;    /* then a group with a templated name goes */
 	unsigned sources;    /* SUBJECT_BIT()s that a rule or a name asks for */
 	struct matcher_scratch *scratch; /* made once, when sealed */
 
@@ -135,13 +227,27 @@ void ruleset_free(struct ruleset *rs);
 int rule_terms_add(struct rule_terms *terms, enum rule_key key, struct str text,
 		   struct diag *d, unsigned line, unsigned column);
 
+/* The same for pidfile, parent and ancestor: their items are in the set. */
+int rule_terms_add_pidfile(struct ruleset *rs, struct rule_terms *terms,
+			   struct str path);
+int rule_terms_add_kin(struct rule_terms *terms, enum rule_key key, size_t kin);
+
+/* Room for one more; NULL if out of memory. */
+struct rule *ruleset_add_rule(struct ruleset *rs);
+struct rule_kin *ruleset_add_kin(struct ruleset *rs);
+
+/* Puts the usual names in, where the file gives no list of its own. */
+int ruleset_default_managers(struct ruleset *rs);
+int ruleset_default_interpreters(struct ruleset *rs);
+
 /*
- * Fills capture[] from the named groups of the rule's own patterns, not those
- * below `not`; each name once. To be called when all patterns are there and
- * before the rule's name is compiled; it may be called again. Returns 0,
- * -E2BIG if there are more than RULE_CAPTURES_MAX, or -ENOMEM.
+ * Fills capture[] from the named groups of the rule's own patterns and of
+ * those below parent and ancestor, not those below `not`; each name once. To
+ * be called when all patterns are there and before the rule's name is
+ * compiled; it may be called again. Returns 0, -E2BIG if there are more than
+ * RULE_CAPTURES_MAX, or -ENOMEM.
  */
-int rule_collect_captures(struct rule *r);
+int rule_collect_captures(const struct ruleset *rs, struct rule *r);
 
 /*
  * Last step of building: sorts terms, collects captures and sources, makes
@@ -161,10 +267,11 @@ struct rule_verdict {
 	bool pending; /* a source that is still pending could change this */
 	struct rule_capture capture[RULE_CAPTURES_MAX];
 	unsigned n_captures;
+	struct str ancestor; /* comm of who met parent or ancestor */
 };
 
 /*
- * Finds the first rule that holds. Never blocks, allocates nothing.
+ * Finds the first rule of a view that holds. Never blocks, allocates nothing.
  *
  * What is absent or empty matches no pattern: `.*` does not take a process
  * without a command line, so that kernel threads and zombies do not land in a
@@ -178,5 +285,42 @@ struct rule_verdict {
  * subject's strings. Where two patterns of a rule capture the same name the
  * one that is matched later wins, unless it took nothing.
  */
-void ruleset_match(struct ruleset *rs, struct subject *s,
+void ruleset_match(struct ruleset *rs, size_t view, struct subject *s,
 		   struct rule_verdict *ret);
+
+/* Why a rule does not hold. */
+struct rule_reason {
+	enum truth {
+		HOLDS_NOT,
+		HOLDS,
+		HOLDS_MAYBE, /* a source is pending, and nothing else fails */
+	} truth;
+	bool excepted;	   /* all keys hold, but so do those of `not` */
+	bool absent;	   /* the source of `key` could not be read */
+	enum rule_key key; /* the first that does not hold */
+};
+
+/* The same for one rule, with the reason. */
+void ruleset_explain(struct ruleset *rs, struct rule *rule, struct subject *s,
+		     struct rule_reason *ret);
+
+/* What can be asked of a process by others. */
+struct rule_traits {
+	uint64_t holds;	  /* bit per trait */
+	uint64_t pending; /* these could turn out to hold */
+	unsigned n_captures;
+	struct trait_capture {
+		unsigned trait;
+		struct rule_capture text;
+	} capture[RULE_CAPTURES_MAX];
+};
+
+/* Tries all traits on a process; captures as in ruleset_match(). */
+void ruleset_traits(struct ruleset *rs, struct subject *s,
+		    struct rule_traits *ret);
+
+/* Does nothing pass this process to those below it? By its comm. */
+bool ruleset_is_manager(struct ruleset *rs, struct str comm);
+
+/* Forgets the script of a process whose program is no interpreter. */
+void ruleset_check_script(struct ruleset *rs, struct subject *s);

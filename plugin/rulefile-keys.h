@@ -20,6 +20,11 @@ enum {
 struct loader {
 	struct diag *d;
 	struct ruleset *rs;
+	const char *prefix; /* of names in this view, or NULL */
+	const struct yaml_node *tests;
+	bool has_app; /* the view "app" has its rules */
+	bool has_managers, has_interpreters;
+	bool is_exporter; /* the file is one of process-exporter */
 };
 
 /* One key of a mapping. */

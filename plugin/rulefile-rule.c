@@ -11,11 +11,14 @@
 
 #include "name.h"
 #include "rulefile-keys.h"
+#include "rulefile-terms.h"
 #include "rulefile-value.h"
 
+#include <stdio.h>
+
 enum {
-	ITEMS_MAX = 1000,
-	COMM_MAX = 15, /* TASK_COMM_LEN - 1; kernel threads have more */
+	MAX_GROUPS_MAX = 100000,
+	SERIES_N_MAX = 1000,
 };
 
 struct rule_loader {
@@ -26,238 +29,19 @@ struct rule_loader {
 	bool bad_action;
 };
 
-static void names_add_terms(struct key_names *names)
-{
-	for (size_t i = 0; i < RULE_KEY_N; i++)
-		key_names_add(names, rule_keys[i].name);
-}
-
 int name_text(struct loader *l, const struct yaml_node *key,
 	      const struct yaml_node *value, struct str *ret)
 {
 	return value_text(l->d, key, value, "", ret);
 }
 
-/* The item that was added last; there must be one. */
-static const struct matcher *last_item(const struct rule_terms *terms,
-				       enum rule_key key)
-{
-	const struct rule_term *t = terms->term;
-
-	while (t->key != key)
-		t++;
-	return &t->item[t->n_items - 1];
-}
-
-static void warn_long_comm(struct loader *l, const struct rule_loader *rl,
-			   const struct rule_terms *terms,
-			   const struct yaml_node *value)
-{
-	const struct yaml_node *name = yaml_node_get(rl->node, "name");
-	const struct matcher *m = last_item(terms, RULE_COMM);
-	struct str text = {m->text, m->text_len};
-
-	if (rl->rule->terms.kernel != KERNEL_NO || m->kind != MATCHER_EXACT ||
-	    text.n <= COMM_MAX)
-		return;
-	if (name && name->kind == YAML_SCALAR)
-		diag_add(l->d, DIAG_WARNING, value->line, value->column,
-			 "rule \"%.*s\": comm \"%.*s\" is longer than %d bytes "
-			 "and matches no process; use exe or cmdline",
-			 EXCERPT(name->text), EXCERPT(text), COMM_MAX);
-	else
-		diag_add(l->d, DIAG_WARNING, value->line, value->column,
-			 "rule of line %u: comm \"%.*s\" is longer than %d "
-			 "bytes and matches no process; use exe or cmdline",
-			 rl->node->line, EXCERPT(text), COMM_MAX);
-}
-
-/* One item of a key that selects, checked as a value and not as a pattern. */
-static int check_item(struct loader *l, enum rule_key k,
-		      const struct yaml_node *key, const struct yaml_node *item,
-		      struct str *ret)
-{
-	uint64_t number;
-
-	if (rule_keys[k].plain == MATCHER_NUMBER) {
-		*ret = item->text;
-		return value_number(l->d, key, item, 0, UINT32_MAX, &number);
-	}
-	if (k == RULE_USER)
-		return value_text(l->d, key, item, ", or use uid", ret);
-	return value_text(l->d, key, item, k == RULE_COMM ? "" : NULL, ret);
-}
-
-static int load_item(struct loader *l, struct rule_loader *rl,
-		     struct rule_terms *terms, enum rule_key k,
-		     const struct yaml_node *key, const struct yaml_node *item)
-{
-	struct str text;
-	int r = check_item(l, k, key, item, &text);
-
-	if (!r)
-		r = rule_terms_add(terms, k, text, l->d, item->line,
-				   item->column);
-	if (!r && k == RULE_COMM)
-		warn_long_comm(l, rl, terms, item);
-	return r;
-}
-
-static int check_count(struct loader *l, const struct yaml_node *list)
-{
-	const struct yaml_node *beyond;
-
-	if (list->n_children <= ITEMS_MAX)
-		return 0;
-	beyond = list->child[ITEMS_MAX];
-	diag_add(l->d, DIAG_ERROR, beyond->line, beyond->column,
-		 "more than %d items", ITEMS_MAX);
-	return -EINVAL;
-}
-
-static int load_items(struct loader *l, struct rule_loader *rl,
-		      struct rule_terms *terms, enum rule_key k,
-		      const struct yaml_node *key,
-		      const struct yaml_node *value)
-{
-	int result = 0;
-
-	if (value->kind == YAML_SCALAR)
-		return load_item(l, rl, terms, k, key, value);
-	if (value->kind != YAML_SEQUENCE || value->n_children == 0)
-		return value_refuse(l->d, key, value,
-				    value->kind == YAML_SEQUENCE
-					? "a text or a list with one item "
-					  "or more"
-					: "a text or a list of texts");
-	result = check_count(l, value);
-	if (result)
-		return result;
-	for (size_t i = 0; i < value->n_children; i++) {
-		int r = load_item(l, rl, terms, k, key, value->child[i]);
-
-		if (r == -ENOMEM)
-			return r;
-		if (r)
-			result = r;
-	}
-	return result;
-}
-
-static int load_kernel(struct loader *l, struct rule_terms *terms,
-		       const struct yaml_node *mapping)
-{
-	const struct yaml_node *key, *value;
-	bool yes;
-
-	value = key_find(mapping, rule_keys[RULE_KERNEL].name, &key);
-	if (!value)
-		return 0;
-	if (value->kind == YAML_SCALAR && str_eq(value->text, STR("any"))) {
-		terms->kernel = KERNEL_EITHER;
-		return 0;
-	}
-	if (!value_is_bool(value, &yes))
-		return value_refuse(l->d, key, value, "true, false or any");
-	terms->kernel = yes ? KERNEL_YES : KERNEL_NO;
-	return 0;
-}
-
-static int load_any(struct loader *l, struct rule_terms *terms,
-		    const struct yaml_node *mapping)
-{
-	const struct yaml_node *key, *value;
-	bool yes = false;
-
-	value = key_find(mapping, rule_keys[RULE_ANY].name, &key);
-	if (!value)
-		return 0;
-	if (!value_is_bool(value, &yes) || !yes)
-		return value_refuse(l->d, key, value, "true, or be left out");
-	terms->any = true;
-	return 0;
-}
-
-/* All keys that select, of a rule or of a mapping below `not`. */
-static int load_terms(struct loader *l, struct rule_loader *rl,
-		      struct rule_terms *terms, const struct yaml_node *mapping)
-{
-	int result = load_kernel(l, terms, mapping);
-	int r = load_any(l, terms, mapping);
-
-	if (r)
-		result = r;
-	for (unsigned k = 0; k < RULE_KEY_N; k++) {
-		const struct yaml_node *key, *value;
-
-		if (k == RULE_KERNEL || k == RULE_ANY)
-			continue;
-		value = key_find(mapping, rule_keys[k].name, &key);
-		if (!value)
-			continue;
-		r = load_items(l, rl, terms, (enum rule_key)k, key, value);
-		if (r == -ENOMEM)
-			return r;
-		if (r)
-			result = r;
-	}
-	return result;
-}
-
-static int load_not_item(struct loader *l, struct rule_loader *rl,
-			 struct rule_terms *terms, const struct yaml_node *key,
-			 const struct yaml_node *mapping)
-{
-	struct key_names names = {0};
-	int r, result;
-
-	/* What the rule says of kernel threads has been said. */
-	terms->kernel = KERNEL_EITHER;
-	names_add_terms(&names);
-	result = keys_check(l, key, mapping, &names);
-	if (mapping->kind != YAML_MAPPING)
-		return result;
-	r = load_terms(l, rl, terms, mapping);
-	if (r || result)
-		return r ? r : result;
-	if (terms->n_terms || terms->any || terms->kernel != KERNEL_EITHER)
-		return 0;
-	diag_add(l->d, DIAG_ERROR, mapping->line, mapping->column,
-		 "\"not\" has no key that selects processes");
-	return -EINVAL;
-}
-
 static int load_not(struct loader *l, void *into, const struct yaml_node *key,
 		    const struct yaml_node *value)
 {
 	struct rule_loader *rl = into;
-	struct rule *rule = rl->rule;
-	struct rule_terms *list;
-	bool is_list = value->kind == YAML_SEQUENCE;
-	size_t n = is_list ? value->n_children : 1;
-	int result = 0;
 
-	if (n == 0)
-		return value_refuse(l->d, key, value,
-				    "a mapping or a list with one or more");
-	if (is_list)
-		result = check_count(l, value);
-	if (result)
-		return result;
-	list = calloc(n, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	rule->not = list;
-	for (size_t i = 0; i < n; i++) {
-		int r = load_not_item(l, rl, &list[rule->n_not++], key,
-				      is_list ? value->child[i] : value);
-
-		if (r == -ENOMEM)
-			return r;
-		if (r)
-			result = r;
-	}
-	return result;
+	return exceptions_load(l, rl->node, key, value, &rl->rule->not,
+			       &rl->rule->n_not);
 }
 
 static int load_action(struct loader *l, void *into,
@@ -289,6 +73,192 @@ static int load_rule_collect(struct loader *l, void *into,
 	return collect_load(l, &rl->rule->collect, key, value);
 }
 
+int children_load(struct loader *l, const struct yaml_node *key,
+		  const struct yaml_node *value, uint8_t *ret)
+{
+	const char *want = "inherit, none, or a number of generations from 1 "
+			   "to 254";
+	struct str text = value->text;
+	unsigned n = 0;
+
+	if (value->kind != YAML_SCALAR)
+		return value_refuse(l->d, key, value, want);
+	if (str_eq(text, STR("inherit")) || str_eq(text, STR("none"))) {
+		*ret = text.s[0] == 'i' ? CHILDREN_ALL : CHILDREN_NONE;
+		return 0;
+	}
+	for (size_t i = 0; i < text.n && n <= CHILDREN_DEPTH_MAX; i++) {
+		if (text.s[i] < '0' || text.s[i] > '9' ||
+		    (i == 0 && text.s[i] == '0'))
+			return value_refuse(l->d, key, value, want);
+		n = n * 10 + (unsigned)(text.s[i] - '0');
+	}
+	if (n == 0 || n > CHILDREN_DEPTH_MAX)
+		return value_refuse(l->d, key, value, want);
+	*ret = (uint8_t)n;
+	return 0;
+}
+
+static int load_children(struct loader *l, void *into,
+			 const struct yaml_node *key,
+			 const struct yaml_node *value)
+{
+	struct rule_loader *rl = into;
+
+	return children_load(l, key, value, &rl->rule->children);
+}
+
+static int load_by(struct loader *l, void *into, const struct yaml_node *key,
+		   const struct yaml_node *value)
+{
+	static const char *const words[] = {
+	    [SERIES_NONE] = "none",
+	    [SERIES_SLOT] = "slot",
+	    [SERIES_PID] = "pid",
+	};
+	struct series_policy *series = into;
+	size_t i;
+	int r = value_word(l->d, key, value, words, ARRAY_SIZE(words),
+			   "slot, pid or none", &i);
+
+	if (!r)
+		series->by = (enum series_by)i;
+	return r;
+}
+
+static int load_top_by(struct loader *l, void *into,
+		       const struct yaml_node *key,
+		       const struct yaml_node *value)
+{
+	static const char *const words[] = {
+	    [TOP_ALL] = "start", [TOP_CPU] = "cpu", [TOP_RSS] = "rss",
+	    [TOP_PSS] = "pss",	 [TOP_IO] = "io",   [TOP_GPU] = "gpu",
+	};
+	struct series_policy *series = into;
+	size_t i;
+	int r = value_word(l->d, key, value, words, ARRAY_SIZE(words),
+			   "cpu, rss, pss, io, gpu or start", &i);
+
+	if (!r)
+		series->top = (enum series_top)i;
+	return r;
+}
+
+static int load_top_n(struct loader *l, void *into, const struct yaml_node *key,
+		      const struct yaml_node *value)
+{
+	struct series_policy *series = into;
+	uint64_t n;
+	int r = value_number(l->d, key, value, 1, SERIES_N_MAX, &n);
+
+	if (!r)
+		series->n = (unsigned)n;
+	return r;
+}
+
+static int load_top(struct loader *l, void *into, const struct yaml_node *key,
+		    const struct yaml_node *value)
+{
+	static const struct key_row rows[] = {
+	    {"by", load_top_by},
+	    {"n", load_top_n},
+	};
+	int r = mapping_load(l, into, key, value, rows, ARRAY_SIZE(rows));
+
+	if (r)
+		return r;
+	if (key_find(value, "by", NULL) && key_find(value, "n", NULL))
+		return 0;
+	diag_add(l->d, DIAG_ERROR, value->line, value->column,
+		 "\"top\" needs both \"by\" and \"n\"");
+	return -EINVAL;
+}
+
+static int load_min_rss(struct loader *l, void *into,
+			const struct yaml_node *key,
+			const struct yaml_node *value)
+{
+	static const struct value_range range = {
+	    0,
+	    UINT64_C(1) << 60,
+	    "a size from 0B on",
+	};
+	struct series_policy *series = into;
+
+	return value_size(l->d, key, value, &range, &series->min_rss);
+}
+
+static int load_min_cpu(struct loader *l, void *into,
+			const struct yaml_node *key,
+			const struct yaml_node *value)
+{
+	struct series_policy *series = into;
+
+	return value_percent(l->d, key, value, &series->min_cpu);
+}
+
+static int load_min_age(struct loader *l, void *into,
+			const struct yaml_node *key,
+			const struct yaml_node *value)
+{
+	static const struct value_range range = {
+	    0,
+	    UINT64_C(366) * 24 * 3600 * NSEC_PER_SEC,
+	    "a duration up to a year",
+	};
+	struct series_policy *series = into;
+
+	return value_duration(l->d, key, value, &range, &series->min_age_ns);
+}
+
+static int load_per_process(struct loader *l, void *into,
+			    const struct yaml_node *key,
+			    const struct yaml_node *value)
+{
+	static const struct key_row rows[] = {
+	    {"by", load_by},	       {"top", load_top},
+	    {"min_rss", load_min_rss}, {"min_cpu", load_min_cpu},
+	    {"min_age", load_min_age},
+	};
+	struct rule_loader *rl = into;
+
+	rl->rule->series.by = SERIES_SLOT;
+	return mapping_load(l, &rl->rule->series, key, value, rows,
+			    ARRAY_SIZE(rows));
+}
+
+static int load_max_groups(struct loader *l, void *into,
+			   const struct yaml_node *key,
+			   const struct yaml_node *value)
+{
+	struct rule_loader *rl = into;
+	uint64_t n;
+	int r = value_number(l->d, key, value, 1, MAX_GROUPS_MAX, &n);
+
+	if (!r)
+		rl->rule->max_groups = (unsigned)n;
+	return r;
+}
+
+int name_load(struct loader *l, struct str text, char *const *captures,
+	      unsigned n_captures, const struct yaml_node *place,
+	      struct name **ret)
+{
+	_cleanup_free_ char *whole = NULL;
+	int n;
+
+	if (!l->prefix)
+		return name_compile(text, captures, n_captures, l->d,
+				    place->line, place->column, ret);
+	n = asprintf(&whole, "%s.%.*s", l->prefix, (int)text.n, text.s);
+	if (n < 0) {
+		whole = NULL;
+		return -ENOMEM;
+	}
+	return name_compile((struct str){whole, (size_t)n}, captures,
+			    n_captures, l->d, place->line, place->column, ret);
+}
+
 static int load_name(struct loader *l, void *into, const struct yaml_node *key,
 		     const struct yaml_node *value)
 {
@@ -307,8 +277,58 @@ static int load_name(struct loader *l, void *into, const struct yaml_node *key,
 	/* A capture may be missing only because its pattern is wrong. */
 	if (rl->unknown_keys || rl->bad_terms)
 		return 0;
-	return name_compile(text, rule->capture, rule->n_captures, l->d,
-			    value->line, value->column, &rule->name);
+	r = name_load(l, text, rule->capture, rule->n_captures, value,
+		      &rule->name);
+	if (r)
+		return r;
+	if (!(name_sources(rule->name) & SUBJECT_BIT(SUBJECT_KIN)) ||
+	    yaml_node_get(rl->node, "parent") ||
+	    yaml_node_get(rl->node, "ancestor"))
+		return 0;
+	diag_add(l->d, DIAG_ERROR, value->line, value->column,
+		 "{{.Ancestor}} needs the key \"parent\" or \"ancestor\"");
+	return -EINVAL;
+}
+
+/* The name of the group for what is too many. */
+static int load_overflow(struct loader *l, void *into,
+			 const struct yaml_node *key,
+			 const struct yaml_node *value)
+{
+	struct rule_loader *rl = into;
+	struct str text;
+	int r = name_text(l, key, value, &text);
+
+	if (r)
+		return r;
+	r = name_load(l, text, NULL, 0, value, &rl->rule->overflow);
+	if (r || name_is_static(rl->rule->overflow))
+		return r;
+	return value_refuse(l->d, key, value, "a name without a {{token}}");
+}
+
+int rule_set_overflow(struct rule *rule)
+{
+	_cleanup_free_ char *text = NULL;
+	struct str literal;
+	struct diag d;
+	int n, r;
+
+	if (!rule->max_groups)
+		rule->max_groups = RULE_MAX_GROUPS;
+	if (!rule->name || name_is_static(rule->name) || rule->overflow)
+		return 0;
+	literal = name_prefix(rule->name);
+	n = asprintf(&text, "%.*sother", (int)literal.n, literal.s);
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	diag_init(&d, "");
+	r = name_compile((struct str){text, (size_t)n}, NULL, 0, &d, 0, 0,
+			 &rule->overflow);
+	diag_done(&d);
+	return r;
 }
 
 static bool selects_something(const struct rule_loader *rl)
@@ -320,6 +340,41 @@ static bool selects_something(const struct rule_loader *rl)
 			return true;
 	}
 	return false;
+}
+
+/* Keys that say something of groups, where there are none. */
+static int check_group_keys(struct loader *l, const struct rule_loader *rl)
+{
+	static const struct {
+		const char *name;
+		bool needs_token; /* in the rule's name */
+	} keys[] = {
+	    {"children", false},  {"collect", false}, {"per_process", false},
+	    {"max_groups", true}, {"overflow", true},
+	};
+	const struct rule *rule = rl->rule;
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys) && !rl->bad_action; i++) {
+		const struct yaml_node *key;
+
+		if (!key_find(rl->node, keys[i].name, &key))
+			continue;
+		if (rule->action != ACTION_GROUP)
+			diag_add(l->d, DIAG_ERROR, key->line, key->column,
+				 "a rule that drops or leaves has no \"%s\"",
+				 keys[i].name);
+		else if (keys[i].needs_token && rule->name &&
+			 name_is_static(rule->name))
+			diag_add(l->d, DIAG_ERROR, key->line, key->column,
+				 "\"%s\" needs a name with a {{token}}: this "
+				 "rule makes one group",
+				 keys[i].name);
+		else
+			continue;
+		r = -EINVAL;
+	}
+	return r;
 }
 
 /* What no single key can say. */
@@ -343,12 +398,12 @@ static int check_rule(struct loader *l, const struct rule_loader *rl)
 			 "\"action: leave\" go without");
 		r = -EINVAL;
 	}
-	return r;
+	return check_group_keys(l, rl) ? -EINVAL : r;
 }
 
 static int collect_captures(struct loader *l, const struct rule_loader *rl)
 {
-	int r = rule_collect_captures(rl->rule);
+	int r = rule_collect_captures(l->rs, rl->rule);
 
 	if (r != -E2BIG)
 		return r;
@@ -364,7 +419,11 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 	    {"action", load_action},
 	    {"not", load_not},
 	    {"collect", load_rule_collect},
+	    {"children", load_children},
+	    {"per_process", load_per_process},
+	    {"max_groups", load_max_groups},
 	    {"name", load_name},
+	    {"overflow", load_overflow},
 	};
 	struct rule_loader rl = {.rule = rule, .node = node};
 	struct key_names names = {0};
@@ -381,10 +440,10 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		key_names_add(&names, rows[i].name);
-	names_add_terms(&names);
+	terms_add_names(&names);
 	rl.unknown_keys = keys_check(l, NULL, node, &names);
 
-	r = load_terms(l, &rl, &rule->terms, node);
+	r = terms_load(l, node, &rule->terms, node);
 	if (!r)
 		r = collect_captures(l, &rl);
 	if (r == -ENOMEM)
@@ -398,5 +457,7 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 	if (r)
 		result = r;
 	r = check_rule(l, &rl);
-	return r ? r : result;
+	if (r || result)
+		return r ? r : result;
+	return rule_set_overflow(rule);
 }

@@ -221,6 +221,33 @@ int value_duration(struct diag *d, const struct yaml_node *key,
 			       ret);
 }
 
+int value_percent(struct diag *d, const struct yaml_node *key,
+		  const struct yaml_node *value, double *ret)
+{
+	struct str text = value->text;
+	uint64_t whole, part = 0;
+	size_t n = 0, digits = 0;
+
+	if (value->kind == YAML_SCALAR)
+		n = read_digits(text, &whole);
+	if (n > 0 && n < text.n && text.s[n] == '.') {
+		for (n++; n < text.n && digits < 3 && text.s[n] >= '0' &&
+			  text.s[n] <= '9';
+		     n++, digits++)
+			part = part * 10 + (uint64_t)(text.s[n] - '0');
+		if (!digits)
+			n = 0;
+	}
+	if (n == 0 || n + 1 != text.n || text.s[n] != '%' || whole > 100000)
+		return value_refuse(d, key, value,
+				    "percent of one CPU, as 5% or 0.5%");
+	*ret = (double)part;
+	while (digits--)
+		*ret /= 10;
+	*ret += (double)whole;
+	return 0;
+}
+
 int value_text(struct diag *d, const struct yaml_node *key,
 	       const struct yaml_node *value, const char *hint, struct str *ret)
 {

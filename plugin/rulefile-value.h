@@ -55,6 +55,10 @@ int value_duration(struct diag *d, const struct yaml_node *key,
 		   const struct yaml_node *value,
 		   const struct value_range *range, uint64_t *ret);
 
+/* As 5% or 0.5%. */
+int value_percent(struct diag *d, const struct yaml_node *key,
+		  const struct yaml_node *value, double *ret);
+
 /*
  * A text that is not empty. If `hint` is given, a plain one that YAML reads
  * as something else is an error; the hint ends the message if it is a number.

@@ -12,16 +12,16 @@
 
 #include "name.h"
 #include "rulefile-keys.h"
+#include "rulefile-exporter.h"
 #include "rulefile-rule.h"
+#include "rulefile-terms.h"
 #include "rulefile-value.h"
+#include "rulefile-view.h"
+#include "ruletest.h"
 #include "yamltree.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-
-enum {
-	RULES_MAX = 10000,
-};
 
 static int load_version(struct loader *l, void *into _unused_,
 			const struct yaml_node *key,
@@ -52,8 +52,69 @@ static int load_default_collect(struct loader *l, void *into,
 				const struct yaml_node *value)
 {
 	struct ruleset *rs = into;
+	int r = collect_load(l, &rs->collect, key, value);
 
-	return collect_load(l, &rs->collect, key, value);
+	rs->view[0].collect = rs->collect;
+	return r;
+}
+
+static int load_recheck(struct loader *l, void *into,
+			const struct yaml_node *key,
+			const struct yaml_node *value)
+{
+	static const struct value_range range = {
+	    0,
+	    3600 * NSEC_PER_SEC,
+	    "a duration from 0s to 1h",
+	};
+	struct ruleset *rs = into;
+
+	return value_duration(l->d, key, value, &range, &rs->recheck_ns);
+}
+
+static int load_idle_timeout(struct loader *l, void *into,
+			     const struct yaml_node *key,
+			     const struct yaml_node *value)
+{
+	static const struct value_range range = {
+	    NSEC_PER_SEC,
+	    UINT64_C(366) * 24 * 3600 * NSEC_PER_SEC,
+	    "a duration from 1s to a year",
+	};
+	struct ruleset *rs = into;
+
+	return value_duration(l->d, key, value, &range, &rs->idle_ns);
+}
+
+static int load_default_children(struct loader *l, void *into,
+				 const struct yaml_node *key,
+				 const struct yaml_node *value)
+{
+	struct ruleset *rs = into;
+
+	return children_load(l, key, value, &rs->children);
+}
+
+static int load_managers(struct loader *l, void *into,
+			 const struct yaml_node *key,
+			 const struct yaml_node *value)
+{
+	struct ruleset *rs = into;
+
+	l->has_managers = true;
+	return matchers_load(l, key, value, &rs->manager, &rs->n_managers,
+			     &rs->manager_cap);
+}
+
+static int load_interpreters(struct loader *l, void *into,
+			     const struct yaml_node *key,
+			     const struct yaml_node *value)
+{
+	struct ruleset *rs = into;
+
+	l->has_interpreters = true;
+	return matchers_load(l, key, value, &rs->interpreter,
+			     &rs->n_interpreters, &rs->interpreter_cap);
 }
 
 static int load_groups(struct loader *l, void *into,
@@ -119,7 +180,10 @@ static int load_defaults(struct loader *l, void *into,
 			 const struct yaml_node *value)
 {
 	static const struct key_row rows[] = {
+	    {"children", load_default_children},
 	    {"collect", load_default_collect},
+	    {"idle_timeout", load_idle_timeout},
+	    {"recheck", load_recheck},
 	    {"refresh", load_refresh},
 	};
 
@@ -150,102 +214,79 @@ static int load_sampling(struct loader *l, void *into,
 	return mapping_load(l, into, key, value, rows, ARRAY_SIZE(rows));
 }
 
-static int load_other_name(struct loader *l, void *into,
-			   const struct yaml_node *key,
-			   const struct yaml_node *value)
-{
-	struct ruleset *rs = into;
-	struct name *name;
-	struct str text;
-	int r = name_text(l, key, value, &text);
-
-	if (r)
-		return r;
-	r = name_compile(text, NULL, 0, l->d, value->line, value->column,
-			 &name);
-	if (r)
-		return r;
-	name_free(rs->other);
-	rs->other = name;
-	return 0;
-}
-
-static int load_other_action(struct loader *l, void *into,
-			     const struct yaml_node *key,
-			     const struct yaml_node *value)
-{
-	static const char *const words[] = {"drop"};
-	struct ruleset *rs = into;
-	size_t i;
-	int r =
-	    value_word(l->d, key, value, words, ARRAY_SIZE(words), "drop", &i);
-
-	if (r)
-		return r;
-	name_free(rs->other);
-	rs->other = NULL;
-	return 0;
-}
-
-static int load_other(struct loader *l, void *into, const struct yaml_node *key,
+/* They are run when all rules are known. */
+static int load_tests(struct loader *l, void *into _unused_,
+		      const struct yaml_node *key _unused_,
 		      const struct yaml_node *value)
 {
-	static const struct key_row rows[] = {
-	    {"name", load_other_name},
-	    {"action", load_other_action},
-	};
-	int r = mapping_load(l, into, key, value, rows, ARRAY_SIZE(rows));
-	bool has_name, has_action;
-
-	if (r)
-		return r;
-	has_name = key_find(value, "name", NULL);
-	has_action = key_find(value, "action", NULL);
-	if (has_name != has_action)
-		return 0;
-	diag_add(l->d, DIAG_ERROR, key->line, key->column,
-		 "\"other\" has %s; give one of them",
-		 has_name ? "both a name and an action"
-			  : "neither a name nor \"action: drop\"");
-	return -EINVAL;
+	l->tests = value;
+	return 0;
 }
 
 static int load_rules(struct loader *l, void *into, const struct yaml_node *key,
 		      const struct yaml_node *value)
 {
 	struct ruleset *rs = into;
-	int result = 0;
 
-	if (value->kind != YAML_SEQUENCE || value->n_children == 0)
-		return value_refuse(l->d, key, value,
-				    "a list with one rule or more");
-	if (value->n_children > RULES_MAX) {
-		const struct yaml_node *first = value->child[RULES_MAX];
-
-		diag_add(l->d, DIAG_ERROR, first->line, first->column,
-			 "more than %d rules", RULES_MAX);
+	if (l->has_app) {
+		diag_add(l->d, DIAG_ERROR, key->line, key->column,
+			 "a file has \"rules\" or \"process_names\", not "
+			 "both");
 		return -EINVAL;
 	}
-	rs->rule = calloc(value->n_children, sizeof(rs->rule[0]));
-	if (!rs->rule)
-		return -ENOMEM;
-	for (size_t i = 0; i < value->n_children; i++) {
-		int r = rule_load(l, value->child[i], &rs->rule[rs->n_rules++]);
+	l->has_app = true;
+	return view_load_rules(l, &rs->view[0], key, value);
+}
 
-		if (r == -ENOMEM)
-			return r;
-		if (r)
-			result = r;
-	}
-	return result;
+static int load_other(struct loader *l, void *into, const struct yaml_node *key,
+		      const struct yaml_node *value)
+{
+	struct ruleset *rs = into;
+
+	return view_load_other(l, &rs->view[0], key, value);
+}
+
+/* Lists that the file does not have. */
+static int add_defaults(struct loader *l)
+{
+	int r = 0;
+
+	/* process-exporter knows no managers: all children inherit. */
+	if (l->has_managers || !l->is_exporter)
+		l->rs->init_gives = false;
+	else
+		l->rs->init_gives = true;
+	if (!l->has_managers && !l->is_exporter)
+		r = ruleset_default_managers(l->rs);
+	if (!r && !l->has_interpreters)
+		r = ruleset_default_interpreters(l->rs);
+	return r;
+}
+
+/* Only views with names: there is no view "app" then. */
+static void drop_app(struct ruleset *rs)
+{
+	name_free(rs->view[0].other);
+	rs->n_views--;
+	memmove(&rs->view[0], &rs->view[1], rs->n_views * sizeof(rs->view[0]));
+	rs->view[rs->n_views] = (struct rule_view){0};
 }
 
 static int load_file(struct loader *l, const struct yaml_node *root)
 {
+	/* In this order: what is a default comes before what it is one of. */
 	static const struct key_row rows[] = {
-	    {"version", load_version}, {"defaults", load_defaults},
-	    {"limits", load_limits},   {"sampling", load_sampling},
-	    {"rules", load_rules},     {"other", load_other},
+	    {"version", load_version},
+	    {"defaults", load_defaults},
+	    {"limits", load_limits},
+	    {"sampling", load_sampling},
+	    {"managers", load_managers},
+	    {"interpreters", load_interpreters},
+	    {"process_names", process_names_load},
+	    {"rules", load_rules},
+	    {"views", views_load},
+	    {"other", load_other},
+	    {"tests", load_tests},
 	};
 	int r;
 
@@ -257,24 +298,31 @@ static int load_file(struct loader *l, const struct yaml_node *root)
 	r = mapping_load(l, l->rs, NULL, root, rows, ARRAY_SIZE(rows));
 	if (r)
 		return r;
-	if (key_find(root, "rules", NULL))
-		return 0;
-	diag_add(l->d, DIAG_ERROR, root->line, root->column,
-		 "the key \"rules\" is missing");
-	return -EINVAL;
+	if (!l->has_app && l->rs->n_views == 1) {
+		diag_add(l->d, DIAG_ERROR, root->line, root->column,
+			 "the key \"rules\" is missing");
+		return -EINVAL;
+	}
+	if (!l->has_app)
+		drop_app(l->rs);
+	return add_defaults(l);
 }
 
 static int load_text(struct str text, struct diag *d, struct ruleset *rs)
 {
-	struct loader l = {d, rs};
+	struct loader l = {.d = d, .rs = rs};
 	struct yaml_tree *tree;
 	int r = yaml_tree_parse(text, d, &tree);
 
 	if (r)
 		return r;
 	r = load_file(&l, yaml_tree_root(tree));
+	if (!r)
+		r = ruleset_seal(rs);
+	if (!r && l.tests)
+		r = ruletest_run(rs, l.tests, d);
 	yaml_tree_free(tree);
-	return r ? r : ruleset_seal(rs);
+	return r;
 }
 
 int rulefile_parse(struct str text, struct diag *d, struct ruleset **ret)

@@ -16,14 +16,27 @@
 /* What has to be read to know something of a process; cheapest first. */
 enum subject_source {
 	SUBJECT_STAT,	 /* comm, kernel */
-	SUBJECT_OWNER,	 /* uid, gid, user */
-	SUBJECT_CGROUP,	 /* cgroup */
+	SUBJECT_KIN,	 /* traits of its parent and ancestors */
+	SUBJECT_OWNER,	 /* uid, gid, user, group */
+	SUBJECT_CGROUP,	 /* cgroup, unit, slice, container, pod */
 	SUBJECT_EXE,	 /* exe_path */
-	SUBJECT_CMDLINE, /* argv0, exe, cmdline; may block, so it may be late */
+	SUBJECT_CMDLINE, /* argv0, exe, script, cmdline; may be late */
 	SUBJECT_N,
 };
 
 #define SUBJECT_BIT(source) (1u << (source))
+
+/* A process that others know by its traits. */
+struct subject_kin {
+	struct str comm;
+	const struct kin_text *text; /* what was captured on it */
+	size_t n_texts;
+};
+
+struct kin_text {
+	unsigned trait;
+	struct str name, value;
+};
 
 /*
  * All strings are borrowed; an empty one says that the process has no such
@@ -44,12 +57,19 @@ struct subject {
 	struct str comm;
 	bool kernel; /* is a kernel thread */
 	uint32_t uid, gid;
-	struct str user; /* name of uid, or its decimal digits */
-	struct str cgroup, unit, slice, container;
+	struct str user, group; /* names of uid and gid, or decimal digits */
+	struct str cgroup, unit, slice, container, pod;
 	struct str exe_path; /* target of the exe link, without " (deleted)" */
 	struct str cmdline; /* argv joined by blanks, control bytes as blanks */
 	struct str argv0;   /* first argument as it is */
 	struct str exe;	    /* base name of argv0 */
+	struct str script;  /* what an interpreter runs, without its suffix */
+
+	/* Bit per trait: its parent has it, one of its ancestors does. */
+	uint64_t parent_traits, ancestor_traits;
+	/* The nearest process that has one of these traits; true if any. */
+	bool (*find_kin)(struct subject *s, bool parent, uint64_t traits,
+			 struct subject_kin *ret);
 };
 
 /* Makes sure that a source was asked for; true if its fields are there. */
@@ -57,9 +77,9 @@ bool subject_need(struct subject *s, enum subject_source source);
 
 /*
  * Splits the raw bytes of /proc/PID/cmdline, `n` of them in `raw`, in place:
- * fills argv0, exe and cmdline of the subject. `argv0_buf` receives argv[0]
- * before blanks replace its control bytes; it must hold `argv0_size` bytes.
- * The strings point into both buffers. The caller sets the source's bit.
+ * fills argv0, exe, script and cmdline of the subject. `argv0_buf` receives
+ * argv[0] before blanks replace its control bytes; it must hold `argv0_size`
+ * bytes. The strings point into both buffers. The caller sets the source's bit.
  *
  * A process that rewrote its title has one argument with blanks in it; its
  * exe then keeps all that follows the last "/" before the first blank.

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A passwd file as a table sorted by uid. The lines are glibc's business
- * (fgetpwent_r(3)), which reads a stream and asks no name service. A file is
+ * A passwd or group file as a table sorted by id. The lines are glibc's
+ * business (fgetpwent_r(3), fgetgrent_r(3)), which reads a stream and asks no
+ * name service. A file is
  * taken as a whole or not at all: while it cannot be read the names of before
  * stand.
  */
 #include "users.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -32,6 +34,7 @@ struct table {
 };
 
 struct users {
+	enum users_kind kind;
 	int dirfd;
 	const char *path;
 	struct table table;
@@ -52,12 +55,13 @@ static void stream_close(FILE **f)
 		fclose(*f);
 }
 
-struct users *users_new(int dirfd, const char *path)
+struct users *users_new(enum users_kind kind, int dirfd, const char *path)
 {
 	struct users *u = calloc(1, sizeof(*u));
 
 	if (!u)
 		return NULL;
+	u->kind = kind;
 	u->dirfd = dirfd;
 	u->path = path;
 	return u;
@@ -86,10 +90,34 @@ static int table_add(struct table *t, uint32_t uid, const char *name)
 }
 
 /* "+" and "-" begin lines that tell a name service whom to add or leave. */
-static bool is_user(const struct passwd *pw)
+static bool is_entry(const char *name, uint32_t id)
 {
-	return pw->pw_name && pw->pw_name[0] && pw->pw_name[0] != '+' &&
-	       pw->pw_name[0] != '-' && pw->pw_uid != (uid_t)-1;
+	return name && name[0] && name[0] != '+' && name[0] != '-' &&
+	       id != UINT32_MAX;
+}
+
+/* The next line's name and id. Returns 0 or an errno, as glibc does. */
+static int read_line(enum users_kind kind, FILE *f, char *buf,
+		     const char **name, uint32_t *id)
+{
+	struct passwd pw, *user;
+	struct group gr, *group;
+	int r;
+
+	if (kind == USERS_GROUP) {
+		r = fgetgrent_r(f, &gr, buf, LINE_SIZE_MAX, &group);
+		if (r == 0) {
+			*name = gr.gr_name;
+			*id = gr.gr_gid;
+		}
+		return r;
+	}
+	r = fgetpwent_r(f, &pw, buf, LINE_SIZE_MAX, &user);
+	if (r == 0) {
+		*name = pw.pw_name;
+		*id = pw.pw_uid;
+	}
+	return r;
 }
 
 /*
@@ -105,15 +133,16 @@ static void skip_line(FILE *f)
 	while (c != EOF && c != '\n');
 }
 
-static int read_lines(FILE *f, struct table *t)
+static int read_lines(enum users_kind kind, FILE *f, struct table *t)
 {
 	_cleanup_free_ char *buf = malloc(LINE_SIZE_MAX);
 
 	if (!buf)
 		return -ENOMEM;
 	for (;;) {
-		struct passwd pw, *found;
-		int r = fgetpwent_r(f, &pw, buf, LINE_SIZE_MAX, &found);
+		const char *name = NULL;
+		uint32_t id = UINT32_MAX;
+		int r = read_line(kind, f, buf, &name, &id);
 
 		if (ftello(f) > FILE_SIZE_MAX)
 			return -EFBIG;
@@ -128,7 +157,7 @@ static int read_lines(FILE *f, struct table *t)
 		default:
 			return -r;
 		}
-		if (is_user(&pw) && table_add(t, pw.pw_uid, pw.pw_name))
+		if (is_entry(name, id) && table_add(t, id, name))
 			return -ENOMEM;
 	}
 }
@@ -177,7 +206,7 @@ static int read_file(const struct users *u, struct table *ret,
 		return -errno;
 	steal_fd(&fd);
 
-	r = read_lines(f, &t);
+	r = read_lines(u->kind, f, &t);
 	if (r) {
 		table_done(&t);
 		return r;

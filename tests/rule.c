@@ -154,7 +154,7 @@ static unsigned taker(struct set *set, struct subject *s)
 {
 	struct rule_verdict v;
 
-	ruleset_match(set->rs, s, &v);
+	ruleset_match(set->rs, 0, s, &v);
 	check_int(v.action, v.rule ? v.rule->action : ACTION_LEAVE);
 	return v.rule ? v.rule->line : 0;
 }
@@ -472,14 +472,14 @@ static void actions(void)
 	add_simple(&set, RULE_COMM, "bash")->action = ACTION_DROP;
 	add_simple(&set, RULE_COMM, "java")->action = ACTION_LEAVE;
 	seal(&set);
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(v.rule == &set.rs->rule[1]);
 	check_int(v.action, ACTION_LEAVE);
 	s.comm = STR("bash");
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check_int(v.action, ACTION_DROP);
 	s.comm = STR("sh");
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(!v.rule);
 	check_int(v.action, ACTION_LEAVE);
 	set_close(&set);
@@ -661,9 +661,9 @@ static void sources_of_names(void)
 	add_rule(&set, "{{.ExePath}}")->terms.kernel = KERNEL_EITHER;
 	seal(&set);
 	check_u64(set.rs->sources, SUBJECT_BIT(SUBJECT_EXE));
-	name_free(set.rs->other);
+	name_free(set.rs->view[0].other);
 	check_int(name_compile(STR("{{.Username}}"), NULL, 0, &set.d, 1, 1,
-			       &set.rs->other),
+			       &set.rs->view[0].other),
 		  0);
 	add(&set, add_not(&set.rs->rule[0]), RULE_UNIT, "x");
 	seal(&set);
@@ -680,7 +680,7 @@ static struct rule_verdict late_verdict(struct set *set)
 	struct rule_verdict v;
 
 	seal(set);
-	ruleset_match(set->rs, &s, &v);
+	ruleset_match(set->rs, 0, &s, &v);
 	set_close(set);
 	set->rs = NULL;
 	return v;
@@ -705,12 +705,12 @@ static void pending(void)
 		struct subject s = unread(&reader);
 		struct rule_verdict v;
 
-		ruleset_match(set.rs, &s, &v);
+		ruleset_match(set.rs, 0, &s, &v);
 		check(v.rule == &set.rs->rule[1]);
 		check(v.pending);
 		s.pending = 0;
 		reader.late = 0;
-		ruleset_match(set.rs, &s, &v);
+		ruleset_match(set.rs, 0, &s, &v);
 		check(v.rule == &set.rs->rule[0]);
 		check(!v.pending);
 	}
@@ -748,7 +748,7 @@ static void pending_in_the_middle(void)
 	r = add_simple(&set, RULE_UNIT, "app.service");
 	add(&set, &r->terms, RULE_CMDLINE, "-war");
 	seal(&set);
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(!v.rule);
 	check(!v.pending);
 	set_close(&set);
@@ -767,11 +767,11 @@ static void pending_exception(void)
 	r = add_simple(&set, RULE_COMM, "java");
 	add(&set, add_not(r), RULE_CMDLINE, "-jar");
 	seal(&set);
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(v.rule == r);
 	check(v.pending);
 	s.pending = reader.late = 0;
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(!v.rule);
 	check(!v.pending);
 	set_close(&set);
@@ -785,7 +785,7 @@ static void pending_exception(void)
 	add(&set, terms, RULE_CMDLINE, "-jar");
 	add(&set, terms, RULE_USER, "ci");
 	seal(&set);
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(v.rule == r);
 	check(!v.pending);
 	set_close(&set);
@@ -833,7 +833,7 @@ static void captures(void)
 	add(&set, terms, RULE_USER, "ci");
 	seal(&set);
 
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(v.rule == r);
 	check_u64(v.n_captures, 4);
 	check_capture(&v, "jar", "shop");
@@ -849,7 +849,7 @@ static void captures(void)
 
 	/* The exception holds, after all keys did. */
 	s.comm = STR("xy");
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(!v.rule);
 	check_u64(v.n_captures, 0);
 	set_close(&set);
@@ -868,7 +868,7 @@ static void captures_of_all(void)
 	add(&set, &r->terms, RULE_CMDLINE_ALL, "(?J)(?<c>war)|(?<c>srv)");
 	add(&set, &r->terms, RULE_CMDLINE_ALL, "-j(?<k>a\\Kr)|(?<l>x)");
 	seal(&set);
-	ruleset_match(set.rs, &s, &v);
+	ruleset_match(set.rs, 0, &s, &v);
 	check(v.rule == r);
 	check_u64(r->n_captures, 5);
 	check_capture(&v, "a", "java");
@@ -876,7 +876,7 @@ static void captures_of_all(void)
 	check_capture(&v, "c", "srv");
 	check_capture(&v, "k", "ar");
 	check_capture(&v, "l", "");
-	check_int(rule_collect_captures(r), 0);
+	check_int(rule_collect_captures(set.rs, r), 0);
 	check_u64(r->n_captures, 5);
 	set_close(&set);
 }
@@ -893,12 +893,12 @@ static void too_many_captures(void)
 		snprintf(text, sizeof(text), "(?<c%d>x)", i);
 		add(&set, &r->terms, RULE_CMDLINE, text);
 	}
-	check_int(rule_collect_captures(r), 0);
+	check_int(rule_collect_captures(set.rs, r), 0);
 	check_u64(r->n_captures, RULE_CAPTURES_MAX);
 	add(&set, &r->terms, RULE_CMDLINE, "(?<c3>y)");
-	check_int(rule_collect_captures(r), 0);
+	check_int(rule_collect_captures(set.rs, r), 0);
 	add(&set, &r->terms, RULE_CMDLINE, "(?<more>y)");
-	check_int(rule_collect_captures(r), -E2BIG);
+	check_int(rule_collect_captures(set.rs, r), -E2BIG);
 	check_int(ruleset_seal(set.rs), -E2BIG);
 	set_close(&set);
 }
@@ -995,7 +995,7 @@ static void allocates_nothing(void)
 
 		if (i == 1)
 			before = n_allocations;
-		ruleset_match(set.rs, &s, &v);
+		ruleset_match(set.rs, 0, &s, &v);
 		check(v.rule == r);
 	}
 	check_u64(n_allocations - before, 0);
@@ -1008,7 +1008,7 @@ static void defaults(void)
 {
 	struct ruleset *rs = ruleset_new();
 
-	check(rs && rs->other && name_is_static(rs->other));
+	check(rs && rs->view[0].other && name_is_static(rs->view[0].other));
 	check_u64(rs->collect, collect_default());
 	check_u64(rs->limits.groups, 500);
 	check_u64(rs->limits.cmdline, 65536);

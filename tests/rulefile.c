@@ -206,7 +206,7 @@ static void own_defaults(void)
 		check_u64(rs->collect, fresh->collect);
 		check_u64(rs->rule[0].collect, collect_default());
 		check_int(rs->gate, fresh->gate);
-		check(rs->other);
+		check(rs->view[0].other);
 	}
 	ruleset_free(rs);
 	ruleset_free(fresh);
@@ -353,7 +353,7 @@ static const char *group_of(struct ruleset *rs, const char *comm,
 	    .exe = str_of(comm),
 	};
 
-	ruleset_match(rs, &s, &v);
+	ruleset_match(rs, 0, &s, &v);
 	if (v.action == ACTION_DROP)
 		return "drop";
 	if (v.action == ACTION_LEAVE || !v.rule)
@@ -396,7 +396,7 @@ static void other(void)
 				      "other: {action: drop}\n");
 
 	if (rs)
-		check(!rs->other);
+		check(!rs->view[0].other);
 	ruleset_free(rs);
 }
 

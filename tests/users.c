@@ -48,7 +48,7 @@ static const char *name_of(const struct users *u, uint32_t uid)
 
 static struct users *open_users(void)
 {
-	return users_new(dir.fd, "passwd");
+	return users_new(USERS_PASSWD, dir.fd, "passwd");
 }
 
 static void names(void)

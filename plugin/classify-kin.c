@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who a process comes from: the walk up the chain of parents, for traits that
+ * rules ask for and for groups that are inherited.
+ *
+ * Invariant: a walk has an end. It takes INHERIT_STEPS_MAX steps at most, and
+ * each leads to a process that is no younger.
+ */
+#include "classify-internal.h"
+#include "group.h"
+
+/* Not looked at yet in this tick, or waiting for an answer. */
+static bool is_undecided(const struct proc *p)
+{
+	return p->flags & (PROC_NEW | PROC_RENAMED) &&
+	       !(p->flags & (PROC_IS_GONE | PROC_HANGS | PROC_IS_STALLED));
+}
+
+static bool is_manager(struct classifier *c, const struct proc *p)
+{
+	return ruleset_is_manager(c->rules, str_of(proc_comm(p)));
+}
+
+/* Has the traits learned, in a later pass of this tick. */
+static void want_traits(struct classifier *c, const struct proc_entry *e)
+{
+	if (e->proc->flags & PROC_WANTS_TRAITS)
+		return;
+	if (array_reserve(&c->want, &c->want_cap, c->n_want + 1,
+			  sizeof(*c->want)))
+		return;
+	e->proc->flags |= PROC_WANTS_TRAITS;
+	c->want[c->n_want++] = (uint32_t)(e - c->tab->entry);
+}
+
+/* The traits of one; false if they are not known yet. */
+static bool add_traits(struct classifier *c, const struct proc_entry *e,
+		       uint64_t *traits)
+{
+	const struct proc *p = e->proc;
+
+	if (p->traits)
+		*traits |= p->traits->holds;
+	if (p->flags & PROC_TRAITS_KNOWN && !is_undecided(p))
+		return true;
+	want_traits(c, e);
+	return false;
+}
+
+void classify_fetch_kin(struct classifier *c, struct subject *s)
+{
+	const struct proc *p = c->proc;
+	bool known = true;
+
+	for (unsigned i = 0; i < INHERIT_STEPS_MAX; i++) {
+		const struct proc_entry *e = proctab_parent(c->tab, p);
+
+		if (!e)
+			break;
+		known &= add_traits(c, e, &s->ancestor_traits);
+		if (i == 0)
+			s->parent_traits = s->ancestor_traits;
+		p = e->proc;
+		if (is_manager(c, p))
+			break;
+	}
+	c->passed_by |= !known && c->anyhow;
+	if (known || c->anyhow)
+		s->have |= SUBJECT_BIT(SUBJECT_KIN);
+	else
+		s->pending |= SUBJECT_BIT(SUBJECT_KIN);
+}
+
+bool classify_find_kin(struct subject *s, bool parent, uint64_t traits,
+		       struct subject_kin *ret)
+{
+	struct classifier *c = s->arg;
+	const struct proc *p = c->proc;
+
+	for (unsigned i = 0; i < (parent ? 1 : INHERIT_STEPS_MAX); i++) {
+		const struct proc_entry *e = proctab_parent(c->tab, p);
+
+		if (!e)
+			break;
+		p = e->proc;
+		if (!p->traits || !(p->traits->holds & traits))
+			continue;
+		*ret = (struct subject_kin){
+		    .comm = str_of(proc_comm(p)),
+		    .text = p->traits->text,
+		    .n_texts = p->traits->n_texts,
+		};
+		return true;
+	}
+	return false;
+}
+
+static char *copy(char *to, struct str *text)
+{
+	if (text->n)
+		memcpy(to, text->s, text->n);
+	text->s = to;
+	return to + text->n;
+}
+
+void classify_set_traits(struct proc *p, const struct rule_traits *traits)
+{
+	size_t n = traits->n_captures, size = 0;
+	struct proc_traits *t = NULL;
+	char *end;
+
+	for (size_t i = 0; i < n; i++)
+		size += traits->capture[i].text.name.n +
+			traits->capture[i].text.value.n;
+	free(p->traits);
+	p->traits = NULL;
+	p->flags |= PROC_TRAITS_KNOWN;
+	p->flags &= ~(uint32_t)PROC_WANTS_TRAITS;
+	if (!traits->holds)
+		return;
+	t = malloc(sizeof(*t) + n * sizeof(t->text[0]) + size);
+	if (!t)
+		return;
+	*t = (struct proc_traits){.holds = traits->holds, .n_texts = n};
+	end = (char *)&t->text[n];
+	for (size_t i = 0; i < n; i++) {
+		const struct trait_capture *from = &traits->capture[i];
+
+		t->text[i] = (struct kin_text){from->trait, from->text.name,
+					       from->text.value};
+		end = copy(end, &t->text[i].name);
+		end = copy(end, &t->text[i].value);
+	}
+	p->traits = t;
+}
+
+/* It came by its group through one who is not its parent any more. */
+static bool is_orphan_heir(const struct proc *p, const struct proc_place *place)
+{
+	if (p->ppid == p->heir_ppid)
+		return false;
+	if (place->heritage.how == HERITAGE_INHERITED)
+		return place->group && !place->group->is_stale;
+	return place->heritage.how == HERITAGE_DROPPED &&
+	       place->heritage.depth && place->rule;
+}
+
+static void take_from(const struct classifier *c, const struct proc_place *from,
+		      unsigned distance, enum inherit_step step,
+		      struct placing_in *ret)
+{
+	if (from->rule)
+		ret->rule = &c->rules->rule[from->rule - 1];
+	ret->heritage = inherit_take(&from->heritage, distance);
+	if (step == INHERIT_DROP) {
+		ret->kind = PLACING_DROP;
+		ret->heritage.how = HERITAGE_DROPPED;
+		return;
+	}
+	ret->kind = PLACING_HEIR;
+	ret->group = from->group;
+}
+
+bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
+{
+	const struct proc *p = c->proc;
+
+	for (unsigned i = 1; i <= INHERIT_STEPS_MAX; i++) {
+		const struct proc_entry *e = proctab_parent(c->tab, p);
+		const struct proc_place *from;
+		enum inherit_step step;
+
+		if (!e)
+			break;
+		p = e->proc;
+		from = &p->place[view];
+		if ((e->pid == 1 && !c->rules->init_gives) || is_manager(c, p))
+			break;
+		step = inherit_from(&from->heritage, i);
+		if (is_undecided(p)) {
+			c->passed_by = true;
+			if (!c->anyhow)
+				return false;
+		}
+		if (step != INHERIT_TAKE && step != INHERIT_DROP)
+			continue;
+		take_from(c, from, i, step, ret);
+		return true;
+	}
+	p = c->proc;
+	if (!is_orphan_heir(p, &p->place[view]))
+		return false;
+	ret->kind = PLACING_KEEP;
+	return true;
+}
