@@ -212,7 +212,7 @@ void groups_emit(const struct groups *gs, const struct metric_scale *scale,
 		unsigned n;
 
 		/* No rule knows it any more, and nobody is in it. */
-		if (g->is_stale && !g->n_members)
+		if ((g->is_stale || g->is_silent) && !g->n_members)
 			continue;
 		for (unsigned row = 0; row < METRIC_N; row += n) {
 			const struct metric *m = &metrics[row];

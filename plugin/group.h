@@ -21,6 +21,8 @@ struct group {
 	metric_mask wanted; /* stored rows that `collect` needs */
 	bool is_stale;	    /* what it collects is what older rules said */
 	bool is_static;	    /* stays and is reported without members */
+	bool is_series;	    /* of one process at a time */
+	bool is_silent;	    /* not told of while it has no member */
 	uint64_t n_members;
 	uint64_t raw_hash; /* of the name before it was made safe; 0: none */
 	bool told_merged;  /* that several names became this one */

@@ -89,6 +89,9 @@ struct monitor {
 	uint32_t *waiting; /* for an answer of the lane, or for an ancestor */
 	size_t n_waiting, waiting_cap;
 	size_t n_kept; /* of them, those who go on waiting, in this pass */
+	struct candidate *candidate; /* of series.c */
+	size_t n_candidates, candidate_cap;
+	uint64_t last_tick_ns; /* CLOCK_MONOTONIC */
 	struct stall stall[STALLS_MAX];
 	size_t n_stalls;
 

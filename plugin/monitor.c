@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "monitor-internal.h"
+#include "series.h"
 #include "clocks.h"
 
 #include <stdarg.h>
@@ -52,6 +52,7 @@ void monitor_free(struct monitor *m)
 	ruleset_free(m->rules);
 	free(m->fresh);
 	free(m->waiting);
+	free(m->candidate);
 	free(m->rules_path);
 	free(m->proc_path);
 	free(m->sys_path);
@@ -101,12 +102,13 @@ void monitor_count(struct monitor *m, struct proc *p, struct growth *growth)
 			group_count(g, row, growth->by[row]);
 		}
 	}
+	series_count(p, growth);
 	growth->rows = 0;
 }
 
 metric_mask monitor_wanted(const struct monitor *m, const struct proc *p)
 {
-	metric_mask wanted = 0;
+	metric_mask wanted = series_wanted(m, p);
 
 	for (size_t i = 0; i < m->tab.n_views; i++)
 		if (p->place[i].group)
@@ -248,10 +250,14 @@ static void fold(struct monitor *m)
 
 		if (p->flags & PROC_IS_GONE)
 			continue;
-		for (size_t v = 0; v < m->tab.n_views; v++)
+		for (size_t v = 0; v < m->tab.n_views; v++) {
 			if (p->place[v].group)
 				groups_fold(&m->groups, p->place[v].group,
 					    &member);
+			if (p->member && p->member->in[v].series)
+				groups_fold(&m->groups, p->member->in[v].series,
+					    &member);
+		}
 		if (p->denied)
 			count_denied(self, p);
 		self->unreadable_stat += p->start == 0;
@@ -326,9 +332,11 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		return r;
 	}
 	sample_and_classify(m); /* what did they use? which group is it? */
+	series_assign(m);	/* whose use is told by itself? */
 	fold(m);		/* what did each group use? */
 	monitor_notice(m);
 	emit_all(m, emit, arg); /* tell the caller */
+	m->last_tick_ns = now->mono_ns;
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "monitor-internal.h"
+#include "series.h"
 
 #define PATIENCE_NS (20 * NSEC_PER_MSEC) /* then a worker is replaced */
 #define STALL_NS NSEC_PER_SEC		 /* then a process counts as stuck */
@@ -178,6 +178,7 @@ void monitor_end_move(struct monitor *m)
 	}
 	if (heir)
 		p->heir_ppid = p->ppid;
+	series_join(m, p);
 	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED);
 	m->moving = false;
 }
@@ -187,7 +188,8 @@ static void move(struct monitor *m, struct proc_entry *e)
 {
 	struct proc *p = e->proc;
 	bool is_new = p->flags & PROC_NEW;
-	metric_mask wanted = 0;
+	bool is_born = is_new && p->flags & PROC_BORN;
+	metric_mask known, wanted = 0;
 
 	m->moving = true;
 	for (size_t i = 0; i < m->tab.n_views; i++)
@@ -205,8 +207,14 @@ static void move(struct monitor *m, struct proc_entry *e)
 	if (wanted)
 		proctab_sample(&m->tab, e, is_new ? wanted : wanted & ~p->have,
 			       &m->growth);
+	known = p->have & m->tab.counters & ~m->growth.rows;
 	monitor_end_move(m);
 	monitor_count(m, p, &m->growth);
+	/* What was counted as welcome is its own, too. */
+	m->growth.rows = is_born ? known : 0;
+	memcpy(m->growth.by, p->value, sizeof(m->growth.by));
+	series_count(p, &m->growth);
+	m->growth.rows = 0;
 }
 
 /* It is to be asked about again in the next tick. */

@@ -30,6 +30,7 @@ void proc_free(struct proctab *t, struct proc *p)
 		free(p->comm.whole);
 	free(p->tasks);
 	free(p->traits);
+	free(p->member);
 	free(p);
 }
 

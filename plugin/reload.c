@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "monitor-internal.h"
+#include "series.h"
 
 #include <sys/stat.h>
 
@@ -102,7 +102,7 @@ static bool is_same_view(const struct rule_view *a, const struct rule_view *b)
 /* Processes stay where they are in views that stay. */
 static int adopt_views(struct monitor *m, const struct ruleset *rs)
 {
-	int from[RULE_VIEWS_MAX];
+	int from[RULE_VIEWS_MAX], r;
 
 	for (size_t i = 0; i < rs->n_views; i++) {
 		from[i] = -1;
@@ -110,7 +110,10 @@ static int adopt_views(struct monitor *m, const struct ruleset *rs)
 			if (is_same_view(&rs->view[i], &m->rules->view[j]))
 				from[i] = (int)j;
 	}
-	return proctab_set_views(&m->tab, rs->n_views, from);
+	r = proctab_set_views(&m->tab, rs->n_views, from);
+	for (size_t i = 0; r == 0 && i < m->tab.n_procs; i++)
+		series_remap(m->tab.entry[i].proc, rs->n_views, from);
+	return r;
 }
 
 /* What was learned by the old rules' numbers. */

@@ -397,6 +397,7 @@ static int seal_rules(struct ruleset *rs, struct needs *needs)
 			return e;
 		if (r->name)
 			needs->sources |= name_sources(r->name);
+		rs->has_series |= r->series.by != SERIES_NONE;
 	}
 	return 0;
 }

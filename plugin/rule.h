@@ -199,6 +199,7 @@ struct ruleset {
 	collect_mask collect; /* the default of rules */
 	uint8_t children;     /* the default of rules */
 	struct rule_limits limits;
+	bool has_series; /* some rule has a series for each member */
 	bool gate;
 	uint64_t refresh_ns; /* how often idle processes are looked at */
 	uint64_t recheck_ns; /* those younger are asked about when they ran */

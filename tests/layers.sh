@@ -16,7 +16,7 @@ layers='
 1 metric cgroup rule matcher subject name inherit
 2 procfs prochost pidfile births proctext keptfd users yamltree rulefile ruletest group
 3 lane runner exits gpu proctab look sample
-4 monitor classify notice place reload selfstat
+4 monitor classify notice place reload selfstat series
 5 plugin command check dump bench alloccount events
 '
 
