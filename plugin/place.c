@@ -109,6 +109,17 @@ static int make_group(struct monitor *m, size_t view,
 	return ret->group ? 0 : -ENOMEM;
 }
 
+/* Two views never share a group: it would count its members twice. */
+static void keep_to_view(const struct monitor *m, size_t view,
+			 struct placing_in *in)
+{
+	if (in->kind != PLACING_NAME || m->rules->view[view].name ||
+	    !ruleset_is_view_name(m->rules, str_of(in->name.text)))
+		return;
+	*strchr(in->name.text, '.') = '_';
+	in->name.cleaned = true;
+}
+
 /* In which group of a view a process is from now on. Returns 0 or -ENOMEM. */
 static int find_place(struct monitor *m, const struct proc *p, size_t view,
 		      const struct placing_in *in, struct proc_place *ret)
@@ -230,12 +241,14 @@ enum when {
 };
 
 static int find_places(struct monitor *m, const struct proc *p,
-		       const struct placing *pl)
+		       struct placing *pl)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < m->tab.n_views; i++)
+	for (size_t i = 0; r == 0 && i < m->tab.n_views; i++) {
+		keep_to_view(m, i, &pl->in[i]);
 		r = find_place(m, p, i, &pl->in[i], &m->moving_to[i]);
+	}
 	return r;
 }
 

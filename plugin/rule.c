@@ -320,6 +320,19 @@ static bool any_matches(struct ruleset *rs, const struct matcher *list,
 	return false;
 }
 
+bool ruleset_is_view_name(const struct ruleset *rs, struct str name)
+{
+	for (size_t i = 0; i < rs->n_views; i++) {
+		const char *view = rs->view[i].name;
+
+		if (view && name.n > strlen(view) &&
+		    str_begins(name, str_of(view)) &&
+		    name.s[strlen(view)] == '.')
+			return true;
+	}
+	return false;
+}
+
 bool ruleset_is_manager(struct ruleset *rs, struct str comm)
 {
 	return any_matches(rs, rs->manager, rs->n_managers, comm);

@@ -263,6 +263,26 @@ static int add_defaults(struct loader *l)
 	return r;
 }
 
+/* Groups of another view have these names. */
+static int check_names(struct loader *l)
+{
+	const struct rule_view *app = &l->rs->view[0];
+	int result = 0;
+
+	for (size_t i = 0; !app->name && i < app->n_rules; i++) {
+		const struct rule *rule = &l->rs->rule[app->first + i];
+
+		if (!rule->name || !name_is_static(rule->name) ||
+		    !ruleset_is_view_name(l->rs, name_prefix(rule->name)))
+			continue;
+		diag_add(l->d, DIAG_ERROR, rule->line, rule->column,
+			 "\"%.*s\" is the name of a group of another view",
+			 EXCERPT(name_prefix(rule->name)));
+		result = -EINVAL;
+	}
+	return result;
+}
+
 /* Only views with names: there is no view "app" then. */
 static void drop_app(struct ruleset *rs)
 {
@@ -305,7 +325,8 @@ static int load_file(struct loader *l, const struct yaml_node *root)
 	}
 	if (!l->has_app)
 		drop_app(l->rs);
-	return add_defaults(l);
+	r = check_names(l);
+	return r ? r : add_defaults(l);
 }
 
 static int load_text(struct str text, struct diag *d, struct ruleset *rs)
