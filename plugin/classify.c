@@ -6,9 +6,17 @@
 
 enum {
 	TEXT_SIZE = 16 * 1024, /* a cgroup file, an exe path, one argument */
+	ANSWER_SIZE = 4096,    /* room for most command lines */
+	SPARE_MAX = 64,	       /* answers that are kept for later */
 };
 
 static void fetch(struct subject *s, enum subject_source source);
+
+static void answer_free(struct answer *a)
+{
+	free(a->text);
+	free(a);
+}
 
 int classifier_open(struct classifier *c, struct proctab *tab)
 {
@@ -38,20 +46,32 @@ void classifier_close(struct classifier *c)
 		base_closep(&c->lane_root_fd);
 	users_free(c->users);
 	users_free(c->user_groups);
+	while (c->spare) {
+		struct answer *a = c->spare;
+
+		c->spare = a->next;
+		answer_free(a);
+	}
 	free(c->pidfile_seen);
 	free(c->want);
 	free(c->cgroup_text);
 	free(c->exe_text);
 	free(c->argv0_text);
+	free(c->cmdline_text);
 	*c = (struct classifier){.lane_root_fd = -1};
 }
 
 int classifier_adopt(struct classifier *c, struct ruleset *rules)
 {
 	struct file_seen *seen = calloc(rules->n_pidfiles + 1, sizeof(*seen));
+	char *text = realloc(c->cmdline_text, rules->limits.cmdline + 1);
 
-	if (!seen)
+	if (text)
+		c->cmdline_text = text;
+	if (!seen || !text) {
+		free(seen);
 		return -ENOMEM;
+	}
 	free(c->pidfile_seen);
 	c->pidfile_seen = seen;
 	c->rules = rules;
@@ -81,14 +101,6 @@ bool classifier_refresh(struct classifier *c)
 	return changed;
 }
 
-void answer_free(struct answer *a)
-{
-	if (!a)
-		return;
-	free(a->text);
-	free(a);
-}
-
 static struct answer *answer_of(struct lane_job *job)
 {
 	return (struct answer *)((char *)job - offsetof(struct answer, job));
@@ -103,16 +115,19 @@ static void answer_release(struct lane_job *job)
 static void answer_run(struct lane_job *job)
 {
 	struct answer *a = answer_of(job);
-	size_t size = MIN(a->max, (size_t)4096);
+	size_t size = MIN(a->max, (size_t)ANSWER_SIZE);
 
 	for (;;) {
-		char *text = realloc(a->text, size + 1);
+		if (a->size < size + 1) {
+			char *text = realloc(a->text, size + 1);
 
-		if (!text) {
-			a->result = -ENOMEM;
-			return;
+			if (!text) {
+				a->result = -ENOMEM;
+				return;
+			}
+			a->text = text;
+			a->size = size + 1;
 		}
-		a->text = text;
 		a->result = procfs_read_cmdline(a->root_fd, a->pid, a->live_tid,
 						a->text, size, &a->n);
 		if (a->result || a->n < size || size >= a->max)
@@ -128,9 +143,34 @@ struct answer *classifier_take(struct classifier *c)
 	return job ? answer_of(job) : NULL;
 }
 
+void classifier_put(struct classifier *c, struct answer *a)
+{
+	if (!a)
+		return;
+	if (c->n_spare == SPARE_MAX || a->size > ANSWER_SIZE + 1) {
+		answer_free(a);
+		return;
+	}
+	a->next = c->spare;
+	c->spare = a;
+	c->n_spare++;
+}
+
+static struct answer *new_answer(struct classifier *c)
+{
+	struct answer *a = c->spare;
+
+	if (!a)
+		return calloc(1, sizeof(*a));
+	c->spare = a->next;
+	c->n_spare--;
+	*a = (struct answer){.text = a->text, .size = a->size};
+	return a;
+}
+
 static int ask_cmdline(struct classifier *c, struct proc *p)
 {
-	struct answer *a = calloc(1, sizeof(*a));
+	struct answer *a = new_answer(c);
 	int r;
 
 	if (!a)
@@ -144,7 +184,7 @@ static int ask_cmdline(struct classifier *c, struct proc *p)
 	a->max = c->rules->limits.cmdline;
 	r = lane_submit(c->lane, &a->job);
 	if (r < 0)
-		answer_free(a);
+		classifier_put(c, a);
 	else
 		p->flags |= PROC_AWAITS;
 	return r;
@@ -259,12 +299,18 @@ static void fetch(struct subject *s, enum subject_source source)
 	}
 }
 
-static void take_answer(struct classifier *c, struct answer *a)
+/* The answer stays as it is: it may have to be used again. */
+static void take_answer(struct classifier *c, const struct answer *a)
 {
 	struct subject *s = &c->subject;
+	size_t n = MIN(a->n, c->rules->limits.cmdline);
 
-	if (a->result == 0)
-		subject_set_cmdline(s, a->text, a->n, c->argv0_text, TEXT_SIZE);
+	if (a->result == 0) {
+		if (n)
+			memcpy(c->cmdline_text, a->text, n);
+		subject_set_cmdline(s, c->cmdline_text, n, c->argv0_text,
+				    TEXT_SIZE);
+	}
 	ruleset_check_script(c->rules, s);
 	mark(s, SUBJECT_CMDLINE, a->result);
 }
@@ -297,7 +343,7 @@ static void count_denied(struct classifier *c)
 }
 
 static void begin_subject(struct classifier *c, struct proc *p,
-			  struct answer *answer, bool anyhow)
+			  const struct answer *answer, bool anyhow)
 {
 	c->subject = (struct subject){
 	    .fetch = fetch,
@@ -358,7 +404,7 @@ static void classify_in(struct classifier *c, size_t view,
 	placing->pending |= (s->pending & name_sources(name)) != 0;
 }
 
-void classify(struct classifier *c, struct proc *p, struct answer *answer,
+void classify(struct classifier *c, struct proc *p, const struct answer *answer,
 	      bool anyhow, struct placing *ret)
 {
 	begin_subject(c, p, answer, anyhow);
@@ -371,13 +417,12 @@ void classify(struct classifier *c, struct proc *p, struct answer *answer,
 		count_denied(c);
 }
 
-bool classify_traits(struct classifier *c, struct proc *p,
-		     struct answer *answer, bool anyhow)
+bool classify_traits(struct classifier *c, struct proc *p, bool anyhow)
 {
 	struct rule_traits traits;
 
-	if (c->proc != p || answer)
-		begin_subject(c, p, answer, anyhow);
+	if (c->proc != p)
+		begin_subject(c, p, NULL, anyhow);
 	c->anyhow = anyhow;
 	ruleset_traits(c->rules, &c->subject, &traits);
 	if ((traits.pending || c->passed_by) && !anyhow)

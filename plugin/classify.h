@@ -35,10 +35,15 @@ struct classifier {
 	bool anyhow; /* do not wait for what is on its way */
 	char user[16], group[16];
 	char *cgroup_text, *exe_text, *argv0_text;
+	char *cmdline_text; /* limits.cmdline bytes */
 
 	bool unsure;	 /* something could not be read for our own want */
 	bool passed_by;	 /* somebody who is not decided yet was passed by */
 	unsigned denied; /* SUBJECT_BIT()s that were refused */
+
+	/* Answers to be used again, so that asking allocates nothing. */
+	struct answer *spare;
+	unsigned n_spare;
 
 	/* Whose traits somebody wants to know; indices of entries. */
 	uint32_t *want;
@@ -78,7 +83,8 @@ struct answer {
 	size_t max;	/* bytes at most */
 	int result;	/* 0, or an outcome or errno of procfs_read_cmdline() */
 	char *text;
-	size_t n;
+	size_t n, size;	     /* of the text, of its room */
+	struct answer *next; /* for who keeps several */
 };
 
 /* Returns 0 or a negative errno. */
@@ -100,16 +106,15 @@ bool classifier_refresh(struct classifier *c);
  * is while an ancestor is not decided. `anyhow` goes without what is pending.
  * The directory of the process should be entered.
  */
-void classify(struct classifier *c, struct proc *p, struct answer *answer,
+void classify(struct classifier *c, struct proc *p, const struct answer *answer,
 	      bool anyhow, struct placing *ret);
 
 /*
  * Learns of a process what others ask for: right after classify(), or without
  * it. Returns false if it has to wait for an answer.
  */
-bool classify_traits(struct classifier *c, struct proc *p,
-		     struct answer *answer, bool anyhow);
+bool classify_traits(struct classifier *c, struct proc *p, bool anyhow);
 
-/* The next answer, or NULL; to be freed with answer_free(). */
+/* The next answer, or NULL; to be given back with classifier_put(). */
 struct answer *classifier_take(struct classifier *c);
-void answer_free(struct answer *a);
+void classifier_put(struct classifier *c, struct answer *a);

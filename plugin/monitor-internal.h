@@ -51,13 +51,12 @@ struct stall {
 enum monitor_step {
 	STEP_SAMPLE,
 	STEP_PLACE,	   /* look after the lane first */
-	STEP_PLACE_EARLY,  /* answers of earlier ticks */
+	STEP_PLACE_EARLY,  /* take answers of earlier ticks */
 	STEP_PLACE_FRESH,  /* those who need a group */
-	STEP_PLACE_AGAIN,  /* those who waited for one of them */
-	STEP_PLACE_WAIT,   /* for answers */
-	STEP_PLACE_LATE,   /* answers of this tick */
-	STEP_PLACE_LAST,   /* those who waited for one of these */
-	STEP_PLACE_ANYHOW, /* those whose answers did not come */
+	STEP_PLACE_AGAIN,  /* those with answers, or who waited for others */
+	STEP_PLACE_WAIT,   /* for answers; take them */
+	STEP_PLACE_LAST,   /* as STEP_PLACE_AGAIN */
+	STEP_PLACE_ANYHOW, /* who goes on waiting */
 	STEP_DONE,
 };
 
@@ -81,7 +80,9 @@ struct monitor {
 	struct growth growth;	    /* of it, not yet counted */
 	bool moving;		    /* it is on its way to moving_to */
 	struct proc_place moving_to[RULE_VIEWS_MAX];
-	struct answer *answer; /* that is being used */
+	struct answer *answer;	     /* that is being used */
+	struct answer *answers;	     /* to be used */
+	struct answer *held_answers; /* to be used again, in the next pass */
 
 	/* Of one tick; indices of the process table's entries. */
 	uint32_t *fresh; /* whose group has to be found */

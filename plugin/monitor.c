@@ -40,11 +40,23 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 	return 0;
 }
 
+static void put_answers(struct monitor *m, struct answer *a)
+{
+	while (a) {
+		struct answer *next = a->next;
+
+		classifier_put(&m->classifier, a);
+		a = next;
+	}
+}
+
 void monitor_free(struct monitor *m)
 {
 	if (!m)
 		return;
 	runner_close(&m->runner);
+	put_answers(m, m->answers);
+	put_answers(m, m->held_answers);
 	classifier_close(&m->classifier);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
@@ -164,7 +176,7 @@ static bool leave_hanging(void *arg)
 	struct monitor *m = arg;
 	struct proc_entry *e = m->reading;
 
-	answer_free(m->answer);
+	classifier_put(&m->classifier, m->answer);
 	m->answer = NULL;
 	if (e) {
 		m->self.stalls++;

@@ -254,7 +254,7 @@ static int find_places(struct monitor *m, const struct proc *p,
 
 /* Asks the rules about one that has to be asked about, and moves it. */
 static bool ask_rules(struct monitor *m, struct proc_entry *e,
-		      struct answer *answer, enum when when)
+		      const struct answer *answer, enum when when)
 {
 	struct proc *p = e->proc;
 	struct placing pl;
@@ -273,7 +273,7 @@ static bool ask_rules(struct monitor *m, struct proc_entry *e,
 
 /* Returns false if the process waits for an answer, or for an ancestor. */
 static bool place_one(struct monitor *m, struct proc_entry *e,
-		      struct answer *answer, enum when when)
+		      const struct answer *answer, enum when when)
 {
 	struct proc *p = e->proc;
 	bool done = true;
@@ -296,8 +296,7 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 	/* A command line that was joined once must not be joined again. */
 	if (p->flags & PROC_WANTS_TRAITS ||
 	    (p->traits && !(p->flags & PROC_TRAITS_KNOWN)))
-		done &= classify_traits(&m->classifier, p, NULL,
-					when == NOW_ANYHOW);
+		done &= classify_traits(&m->classifier, p, when == NOW_ANYHOW);
 	proctab_leave(&m->tab, p);
 	return done;
 }
@@ -333,20 +332,51 @@ static void watch_stalls(struct monitor *m)
 	}
 }
 
-/* Uses the answers that the lane has ready. */
+/* Takes the answers that the lane has ready. */
 static void take_answers(struct monitor *m)
 {
-	while ((m->answer = classifier_take(&m->classifier))) {
-		struct proc_entry *e =
-		    proctab_find(&m->tab, m->answer->pid, m->answer->start);
+	struct answer **last = &m->answers, *a;
 
-		if (e) {
-			e->proc->flags &=
-			    ~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
-			place_one(m, e, m->answer, NOW_ANYHOW);
-		}
-		answer_free(m->answer);
+	while (*last)
+		last = &(*last)->next;
+	while ((a = classifier_take(&m->classifier))) {
+		a->next = NULL;
+		*last = a;
+		last = &a->next;
 	}
+}
+
+/* Whose answer it is; NULL if that process ended. */
+static struct proc_entry *asker(struct monitor *m, const struct answer *a)
+{
+	struct proc_entry *e = proctab_find(&m->tab, a->pid, a->start);
+
+	if (e)
+		e->proc->flags &= ~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
+	return e;
+}
+
+/* Those whose answers came. Returns whether anybody was placed. */
+static bool place_answered(struct monitor *m, enum when when)
+{
+	bool further = false;
+
+	while ((m->answer = m->answers)) {
+		struct proc_entry *e = asker(m, m->answer);
+
+		m->answers = m->answer->next;
+		if (e && !place_one(m, e, m->answer, when)) {
+			m->answer->next = m->held_answers;
+			m->held_answers = m->answer;
+		} else {
+			further = true;
+			classifier_put(&m->classifier, m->answer);
+		}
+		m->answer = NULL;
+	}
+	m->answers = m->held_answers;
+	m->held_answers = NULL;
+	return further;
 }
 
 /* Those whose traits somebody asked for meanwhile: they come behind. */
@@ -370,32 +400,42 @@ static void place_fresh(struct monitor *m)
 	}
 }
 
-/* Those who waited for somebody else, until nobody gets any further. */
+/* Those who waited for somebody else. Returns whether anybody was placed. */
+static bool place_waiting(struct monitor *m)
+{
+	bool further = false;
+
+	while (m->at < m->n_waiting) {
+		uint32_t i = m->waiting[m->at++];
+		struct proc_entry *e = &m->tab.entry[i];
+
+		if (!(e->proc->flags & PROC_AWAITS) &&
+		    place_one(m, e, NULL, NOW_IF_SURE))
+			further = true;
+		else
+			m->waiting[m->n_kept++] = i;
+		queue_wanted(m);
+	}
+	m->n_waiting = m->n_kept;
+	m->at = m->n_kept = 0;
+	return further;
+}
+
+/* Until nobody gets any further. */
 static void place_again(struct monitor *m)
 {
 	bool further;
 
 	do {
-		further = false;
-		while (m->at < m->n_waiting) {
-			uint32_t i = m->waiting[m->at++];
-			struct proc_entry *e = &m->tab.entry[i];
-
-			if (!(e->proc->flags & PROC_AWAITS) &&
-			    place_one(m, e, NULL, NOW_IF_SURE))
-				further = true;
-			else
-				m->waiting[m->n_kept++] = i;
-			queue_wanted(m);
-		}
-		m->n_waiting = m->n_kept;
-		m->at = m->n_kept = 0;
-	} while (further && m->n_waiting);
+		further = place_answered(m, NOW_IF_SURE);
+		further |= place_waiting(m);
+	} while (further && (m->n_waiting || m->answers));
 }
 
-/* One that has a group stays there until more is known. */
+/* One that has a group stays there until its answer comes. */
 static void place_anyhow(struct monitor *m)
 {
+	place_answered(m, NOW_ANYHOW);
 	while (m->at < m->n_waiting) {
 		struct proc_entry *e = &m->tab.entry[m->waiting[m->at++]];
 
@@ -430,19 +470,15 @@ void monitor_place(struct monitor *m)
 	if (m->step == STEP_PLACE_FRESH) {
 		place_fresh(m);
 		m->at = m->n_kept = 0;
-		m->step = m->n_waiting ? STEP_PLACE_AGAIN : STEP_DONE;
+		m->step = STEP_PLACE_AGAIN;
 	}
 	if (m->step == STEP_PLACE_AGAIN) {
 		place_again(m);
-		m->step = m->n_waiting ? STEP_PLACE_WAIT : STEP_DONE;
+		m->step = m->n_waiting ? STEP_PLACE_WAIT : STEP_PLACE_ANYHOW;
 	}
 	if (m->step == STEP_PLACE_WAIT) {
 		lane_wait(m->classifier.lane, MONITOR_WAIT_NS, PATIENCE_NS);
-		m->step = STEP_PLACE_LATE;
-	}
-	if (m->step == STEP_PLACE_LATE) {
 		take_answers(m);
-		m->at = m->n_kept = 0;
 		m->step = STEP_PLACE_LAST;
 	}
 	if (m->step == STEP_PLACE_LAST) {

@@ -220,6 +220,14 @@ static bool is_taken(const struct monitor *m, const struct candidate *c,
 	return false;
 }
 
+/* The rules may have changed. */
+static void collect_as(struct group *g, const struct group *of)
+{
+	g->collect = of->collect;
+	g->wanted = of->wanted;
+	g->is_stale = of->is_stale;
+}
+
 /* The group that is the series of that number, or NULL. */
 static struct group *open_series(struct monitor *m, const struct group *of,
 				 uint32_t number, enum series_by by)
@@ -239,12 +247,11 @@ static struct group *open_series(struct monitor *m, const struct group *of,
 	if (g && !g->is_series)
 		return NULL;
 	g = groups_get(&m->groups, name.text, of->collect);
-	if (g) {
-		g->is_series = true;
-		g->is_silent = by == SERIES_PID;
-		g->collect = of->collect;
-		g->wanted = of->wanted;
-	}
+	if (!g)
+		return NULL;
+	g->is_series = true;
+	g->is_silent = by == SERIES_PID;
+	collect_as(g, of);
 	return g;
 }
 
@@ -258,8 +265,10 @@ static void give(struct monitor *m, struct candidate *c, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		struct member_series *s = series_of(m, &c[i]);
 
-		if (s->series)
+		if (s->series) {
+			collect_as(s->series, s->of);
 			continue;
+		}
 		if (by == SERIES_PID)
 			number = (uint32_t)m->tab.entry[c[i].entry].pid;
 		else
