@@ -17,7 +17,7 @@ layers='
 2 procfs prochost pidfile births proctext keptfd users yamltree rulefile ruletest group
 3 lane runner exits gpu proctab look sample
 4 monitor classify notice place reload selfstat series
-5 plugin command check dump bench alloccount events
+5 plugin command check dump bench alloccount events netdata
 '
 
 n=0
