@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "check.h"
 #include "dump.h"
+#include "netdata.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -99,6 +100,17 @@ static int run_bench(const struct options *o, _unused_ char **args, int n_args)
 	return bench_run(&b);
 }
 
+static int run_import_netdata(_unused_ const struct options *o, char **args,
+			      int n_args)
+{
+	if (n_args != 1) {
+		fprintf(stderr, "proctally import-netdata: %s\n",
+			n_args ? "one file at a time" : "which file?");
+		return EXIT_USAGE;
+	}
+	return netdata_run(args[0]);
+}
+
 static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
     {"dump", "rpsicf", "",
@@ -106,6 +118,8 @@ static const struct call calls[] = {
     {"bench", "rpsic", "",
      "measure the cost of a tick beside a bare loop of the same reads",
      run_bench},
+    {"import-netdata", "", "FILE",
+     "print an apps_groups.conf of Netdata as a rule file", run_import_netdata},
 };
 
 static const struct option long_options[] = {

@@ -28,10 +28,10 @@ _proctally()
 	esac
 
 	if ((COMP_CWORD == 1)); then
-		words='check dump bench --help --version'
+		words='check dump bench import-netdata --help --version'
 	else
 		case ${COMP_WORDS[1]} in
-		check)
+		check | import-netdata)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			compopt -o filenames 2>/dev/null
 			return
