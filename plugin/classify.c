@@ -230,6 +230,7 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 		text.n = MIN(text.n, (size_t)TEXT_SIZE);
 		memcpy(c->cgroup_text, text.s, text.n);
 		text.s = c->cgroup_text;
+		s->cgroup_file = text;
 		r = cgroup_parse(text, &names);
 	}
 	if (r == 0) {
@@ -334,6 +335,13 @@ static uint64_t start_time(struct classifier *c, const struct proc *p)
 	return s > 0 ? (uint64_t)s : 0;
 }
 
+static uint32_t start_ns(const struct classifier *c, const struct proc *p)
+{
+	uint64_t hz = (uint64_t)c->fs->scale.ticks_per_second;
+
+	return (uint32_t)(p->start % hz * NSEC_PER_SEC / hz);
+}
+
 /* Counts what was refused, once for each process that was placed. */
 static void count_denied(struct classifier *c)
 {
@@ -351,6 +359,7 @@ static void begin_subject(struct classifier *c, struct proc *p,
 	    .have = SUBJECT_BIT(SUBJECT_STAT),
 	    .pid = p->at.pid,
 	    .start_time = start_time(c, p),
+	    .start_ns = start_ns(c, p),
 	    .comm = str_of(proc_comm(p)),
 	    .kernel = p->flags & PROC_KERNEL,
 	    .find_kin = classify_find_kin,

@@ -82,7 +82,8 @@ static int compile(struct matcher *m, struct str regex, bool ignore_case,
 		   int *ret_code, size_t *ret_offset)
 {
 	uint32_t options = PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY |
-			   PCRE2_NEVER_UTF | PCRE2_AUTO_CALLOUT;
+			   PCRE2_NEVER_UTF | PCRE2_AUTO_CALLOUT |
+			   PCRE2_DUPNAMES;
 	uint32_t n_names = 0, name_size = 0;
 	int code;
 	PCRE2_SIZE offset;
@@ -290,6 +291,13 @@ static const unsigned char *name_entry(const struct matcher *m, unsigned i)
 	return m->names + (size_t)i * m->name_size;
 }
 
+static unsigned group_number(const struct matcher *m, unsigned i)
+{
+	const unsigned char *entry = name_entry(m, i);
+
+	return (unsigned)entry[0] << 8 | entry[1];
+}
+
 struct str matcher_capture_name(const struct matcher *m, unsigned i)
 {
 	return str_of((const char *)name_entry(m, i) + 2);
@@ -299,12 +307,83 @@ struct str matcher_capture(const struct matcher *m, unsigned i,
 			   struct str value,
 			   const struct matcher_scratch *scratch)
 {
-	const unsigned char *entry = name_entry(m, i);
-	unsigned group = (unsigned)entry[0] << 8 | entry[1];
 	const PCRE2_SIZE *range = pcre2_get_ovector_pointer(scratch->data);
 
+	range += 2 * (size_t)group_number(m, i);
+	if (range[0] == PCRE2_UNSET)
+		return STR("");
+	return (struct str){value.s + range[0], range[1] - range[0]};
+}
+
+struct str matcher_unnamed(const struct matcher *m, struct str value,
+			   const struct matcher_scratch *scratch)
+{
+	const PCRE2_SIZE *range = pcre2_get_ovector_pointer(scratch->data);
+	unsigned group = matcher_n_groups(m);
+
+	if (!m->code)
+		return value;
+	for (; group > 0; group--) {
+		unsigned i = 0;
+
+		while (i < m->n_names && group_number(m, i) != group)
+			i++;
+		if (i == m->n_names)
+			break;
+	}
 	range += 2 * (size_t)group;
 	if (range[0] == PCRE2_UNSET)
 		return STR("");
 	return (struct str){value.s + range[0], range[1] - range[0]};
+}
+
+/* Bytes of a class within brackets that stands at s: \w, [:alpha:]; or 0. */
+static size_t class_length(struct str s)
+{
+	const char *end;
+
+	if (s.n >= 2 && s.s[0] == '\\' && strchr("dDsSwW", s.s[1]))
+		return 2;
+	if (s.n < 4 || s.s[0] != '[' || s.s[1] != ':')
+		return 0;
+	end = memmem(s.s + 2, s.n - 2, ":]", 2);
+	return end ? (size_t)(end + 2 - s.s) : 0;
+}
+
+size_t matcher_from_re2(struct str regex, char *buf)
+{
+	bool in_brackets = false, quoted = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < regex.n;) {
+		struct str rest = {regex.s + i, regex.n - i};
+		size_t length = in_brackets ? class_length(rest) : 0;
+		bool is_class = length > 0;
+
+		if (!length)
+			length = rest.s[0] == '\\' && rest.n > 1 ? 2 : 1;
+		if (length == 2 && !in_brackets)
+			quoted =
+			    rest.s[1] == 'Q' || (quoted && rest.s[1] != 'E');
+		memcpy(buf + n, rest.s, length);
+		n += length;
+		i += length;
+		if (quoted || length > 1) {
+			if (is_class && i + 1 < regex.n && regex.s[i] == '-' &&
+			    regex.s[i + 1] != ']')
+				buf[n++] = '\\';
+			continue;
+		}
+		if (rest.s[0] == '[' && !in_brackets) {
+			in_brackets = true;
+			/* A bracket that comes first closes nothing. */
+			if (i < regex.n && regex.s[i] == '^')
+				buf[n++] = regex.s[i++];
+			if (i < regex.n && regex.s[i] == ']')
+				buf[n++] = regex.s[i++];
+		} else if (rest.s[0] == ']') {
+			in_brackets = false;
+		}
+	}
+	return n;
 }

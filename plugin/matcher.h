@@ -68,6 +68,17 @@ void matcher_scratch_free(struct matcher_scratch *scratch);
 enum matcher_result matcher_match(const struct matcher *m, struct str value,
 				  struct matcher_scratch *scratch);
 
+/*
+ * Makes a regex of Go's RE2 one that means the same here, in a buffer of twice
+ * its length; returns the new length. It is enough for what can be told apart
+ * without parsing: a hyphen behind a class within brackets.
+ */
+size_t matcher_from_re2(struct str regex, char *buf);
+
+/* What the last group without a name took, or else the whole pattern. */
+struct str matcher_unnamed(const struct matcher *m, struct str value,
+			   const struct matcher_scratch *scratch);
+
 /* Name of named group i (below n_names), and what it took of `value` in the
  * last matcher_match(), which must have said MATCHER_YES. */
 struct str matcher_capture_name(const struct matcher *m, unsigned i);

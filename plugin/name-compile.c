@@ -30,6 +30,19 @@ static const struct token tokens[] = {
     {"Matches", TOKEN_MATCHES, 0, 0},
 };
 
+static const struct token exporter_tokens[] = {
+    {"Comm", TOKEN_FIELD, BIT(STAT), FIELD(comm)},
+    {"ExeBase", TOKEN_GO_EXE_BASE, BIT(CMDLINE) | BIT(STAT), 0},
+    {"ExeFull", TOKEN_EXE, BIT(CMDLINE) | BIT(STAT), FIELD(argv0)},
+    {"Username", TOKEN_FIELD, BIT(OWNER), FIELD(user)},
+    {"PID", TOKEN_PID, 0, 0},
+    {"StartTime", TOKEN_GO_START_TIME, 0, 0},
+    {"Cgroups", TOKEN_GO_CGROUPS, BIT(CGROUP), 0},
+    {"Matches", TOKEN_GO_MATCHES, 0, 0},
+};
+
+static const struct token exporter_match = {"Matches", TOKEN_MATCHES, 0, 0};
+
 static const char *const filter_names[] = {
     [FILTER_BASE] = "base",
     [FILTER_LOWER] = "lower",
@@ -44,6 +57,7 @@ struct compiler {
 	unsigned n_captures;
 	struct diag *d;
 	unsigned line, column;
+	bool exporter; /* tokens are those of process-exporter */
 };
 
 /* Arguments for "%.*s" in a message. */
@@ -147,6 +161,57 @@ static int set_token(const struct compiler *c, struct part *p, struct str text)
 	    c, p, (struct str){text.s + 1 + matches.n, text.n - 1 - matches.n});
 }
 
+/* A capture that no pattern has is nothing in Go, and is written so. */
+static void set_exporter_capture(const struct compiler *c, struct part *p,
+				 struct str name)
+{
+	p->token = &exporter_match;
+	p->capture = name;
+	for (unsigned i = 0; i < c->n_captures; i++)
+		if (str_eq(name, str_of(c->captures[i])))
+			return;
+	diag_add(c->d, DIAG_WARNING, c->line, c->column,
+		 "no pattern captures \"%.*s\": it stands for \"<no value>\"",
+		 SHOWN(name));
+	p->token = NULL;
+	p->literal = STR("<no value>");
+}
+
+static int set_exporter_token(const struct compiler *c, struct part *p,
+			      struct str text)
+{
+	const struct str matches = STR(".Matches.");
+
+	if (str_begins(text, matches) && text.n > matches.n) {
+		set_exporter_capture(
+		    c, p, (struct str){text.s + matches.n, text.n - matches.n});
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(exporter_tokens); i++)
+		if (text.n > 1 && text.s[0] == '.' &&
+		    str_eq((struct str){text.s + 1, text.n - 1},
+			   str_of(exporter_tokens[i].name)))
+			p->token = &exporter_tokens[i];
+	if (p->token)
+		return 0;
+	for (size_t i = 1; text.n > 1 && text.s[0] == '.' && i < text.n; i++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
+			    "yz0123456789_.",
+			    text.s[i]))
+			text.n = 0;
+	if (text.n < 2 || text.s[0] != '.') {
+		diag_add(c->d, DIAG_ERROR, c->line, c->column,
+			 "only plain fields of templates are known, as "
+			 "{{.Comm}} or {{.Matches.x}}");
+		return -EINVAL;
+	}
+	diag_add(c->d, DIAG_WARNING, c->line, c->column,
+		 "unknown field {{%.*s}}: the name ends before it",
+		 SHOWN(text));
+	c->name->ends = true;
+	return 0;
+}
+
 static bool parse_length(struct str text, size_t *ret)
 {
 	size_t n = 0;
@@ -222,13 +287,19 @@ static int add_token(const struct compiler *c, struct str text)
 	int r;
 
 	r = new_part(n, &p);
-	if (!r)
+	if (!r && c->exporter) {
+		if (more)
+			word = text = (struct str){word.s, word.n + text.n + 1};
+		more = false;
+		r = set_exporter_token(c, p, trim(word));
+	} else if (!r) {
 		r = set_token(c, p, trim(word));
+	}
 	while (!r && more) {
 		more = take_until(&text, '|', &word);
 		r = set_filter(c, p, word);
 	}
-	if (r)
+	if (r || !p->token)
 		return r;
 	n->has_token = true;
 	n->has_pid |= p->token->kind == TOKEN_PID;
@@ -251,18 +322,18 @@ static int add_literal(const struct compiler *c, struct str text)
 
 static int compile(const struct compiler *c, struct str text)
 {
-	if (text.n == 0) {
+	if (text.n == 0 && !c->exporter) {
 		diag_add(c->d, DIAG_ERROR, c->line, c->column, "empty name");
 		return -EINVAL;
 	}
-	if (text.s[0] == '_') {
+	if (text.n && text.s[0] == '_' && !c->exporter) {
 		diag_add(c->d, DIAG_ERROR, c->line, c->column,
 			 "name \"%.*s\": names that begin with \"_\" are "
 			 "proctally's own",
 			 SHOWN(text));
 		return -EINVAL;
 	}
-	while (text.n > 0) {
+	while (text.n > 0 && !c->name->ends) {
 		const char *open = memmem(text.s, text.n, "{{", 2);
 		struct str literal = text;
 		const char *close;
@@ -292,19 +363,9 @@ static int compile(const struct compiler *c, struct str text)
 	return 0;
 }
 
-int name_compile(struct str text, char *const *captures, unsigned n_captures,
-		 struct diag *d, unsigned line, unsigned column,
-		 struct name **ret)
+static int compile_new(struct compiler c, struct str text, struct name **ret)
 {
-	struct name *n = calloc(1, sizeof(*n));
-	struct compiler c = {
-	    .name = n,
-	    .captures = captures,
-	    .n_captures = n_captures,
-	    .d = d,
-	    .line = line,
-	    .column = column,
-	};
+	struct name *n = c.name = calloc(1, sizeof(*n));
 	int r = -ENOMEM;
 
 	if (n)
@@ -319,6 +380,37 @@ int name_compile(struct str text, char *const *captures, unsigned n_captures,
 	}
 	*ret = n;
 	return 0;
+}
+
+int name_compile(struct str text, char *const *captures, unsigned n_captures,
+		 struct diag *d, unsigned line, unsigned column,
+		 struct name **ret)
+{
+	return compile_new(
+	    (struct compiler){
+		.captures = captures,
+		.n_captures = n_captures,
+		.d = d,
+		.line = line,
+		.column = column,
+	    },
+	    text, ret);
+}
+
+int name_compile_exporter(struct str text, char *const *captures,
+			  unsigned n_captures, struct diag *d, unsigned line,
+			  unsigned column, struct name **ret)
+{
+	return compile_new(
+	    (struct compiler){
+		.captures = captures,
+		.n_captures = n_captures,
+		.d = d,
+		.line = line,
+		.column = column,
+		.exporter = true,
+	    },
+	    text.n ? text : STR("{{.ExeBase}}"), ret);
 }
 
 void name_free(struct name *n)

@@ -16,6 +16,12 @@ enum token_kind {
 	TOKEN_PID,
 	TOKEN_START_TIME,
 	TOKEN_MATCHES,
+
+	/* Of process-exporter. */
+	TOKEN_GO_EXE_BASE,
+	TOKEN_GO_CGROUPS,
+	TOKEN_GO_START_TIME,
+	TOKEN_GO_MATCHES,
 };
 
 struct token {
@@ -52,4 +58,5 @@ struct name {
 	size_t n_parts, cap;
 	unsigned sources;
 	bool has_token, has_pid;
+	bool ends; /* before a field that nobody knows */
 };

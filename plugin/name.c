@@ -8,6 +8,7 @@
 #include "name-internal.h"
 
 #include <stdio.h>
+#include <time.h>
 
 unsigned name_sources(const struct name *n)
 {
@@ -169,10 +170,122 @@ static struct str token_value(const struct part *p, struct subject *s,
 		return decimal((uint64_t)s->pid, buf);
 	case TOKEN_START_TIME:
 		return decimal(s->start_time, buf);
+	case TOKEN_GO_EXE_BASE:
+		value =
+		    field(s, SUBJECT_CMDLINE, offsetof(struct subject, argv0));
+		return s->cmdline.n ? subject_go_base(value) : s->comm;
 	case TOKEN_MATCHES:
+	case TOKEN_GO_CGROUPS:
+	case TOKEN_GO_START_TIME:
+	case TOKEN_GO_MATCHES:
 		break;
 	}
 	return captured(v, p->capture);
+}
+
+static int by_capture_name(const void *pa, const void *pb)
+{
+	const struct rule_capture *a = *(struct rule_capture *const *)pa;
+	const struct rule_capture *b = *(struct rule_capture *const *)pb;
+	int r = memcmp(a->name.s, b->name.s, MIN(a->name.n, b->name.n));
+
+	if (r)
+		return r;
+	return a->name.n < b->name.n ? -1 : a->name.n > b->name.n;
+}
+
+/* A map as Go prints it: its keys in order. */
+static void put_matches(struct sink *sink, const struct rule_verdict *v)
+{
+	const struct rule_capture *by_name[RULE_CAPTURES_MAX];
+	unsigned n = v ? v->n_captures : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		by_name[i] = &v->capture[i];
+	if (n)
+		qsort(by_name, n, sizeof(by_name[0]), by_capture_name);
+	sink_put(sink, STR("map["), false);
+	for (unsigned i = 0; i < n; i++) {
+		if (i)
+			sink_put(sink, STR(" "), false);
+		sink_put(sink, by_name[i]->name, false);
+		sink_put(sink, STR(":"), false);
+		sink_put(sink, by_name[i]->value, false);
+	}
+	sink_put(sink, STR("]"), false);
+}
+
+/* The paths of all hierarchies, as Go prints a list. */
+static void put_cgroups(struct sink *sink, struct subject *s)
+{
+	struct str rest =
+	    field(s, SUBJECT_CGROUP, offsetof(struct subject, cgroup_file));
+	bool first = true;
+
+	sink_put(sink, STR("["), false);
+	while (rest.n > 0) {
+		const char *end = memchr(rest.s, '\n', rest.n);
+		size_t n = end ? (size_t)(end - rest.s) : rest.n;
+		const char *colon = memchr(rest.s, ':', n);
+
+		if (colon)
+			colon = memchr(colon + 1, ':',
+				       n - (size_t)(colon + 1 - rest.s));
+		if (colon) {
+			if (!first)
+				sink_put(sink, STR(" "), false);
+			first = false;
+			sink_put(sink,
+				 (struct str){colon + 1,
+					      n - (size_t)(colon + 1 - rest.s)},
+				 false);
+		}
+		n += end != NULL;
+		rest.s += n;
+		rest.n -= n;
+	}
+	sink_put(sink, STR("]"), false);
+}
+
+/* A time in UTC as Go prints it: without the zeros of its fraction. */
+static void put_start_time(struct sink *sink, const struct subject *s)
+{
+	time_t at = (time_t)s->start_time;
+	char text[64], fraction[16] = "";
+	struct tm tm;
+	size_t n;
+
+	if (s->start_ns) {
+		n = (size_t)snprintf(fraction, sizeof(fraction), ".%09u",
+				     (unsigned)s->start_ns);
+		while (fraction[n - 1] == '0')
+			fraction[--n] = '\0';
+	}
+	if (!gmtime_r(&at, &tm))
+		return;
+	n = strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	sink_put(sink, (struct str){text, n}, false);
+	sink_put(sink, str_of(fraction), false);
+	sink_put(sink, STR(" +0000 UTC"), false);
+}
+
+/* Values that are more than a piece of some text; false if it is none. */
+static bool put_made(struct sink *sink, const struct token *t,
+		     struct subject *s, const struct rule_verdict *v)
+{
+	switch (t->kind) {
+	case TOKEN_GO_MATCHES:
+		put_matches(sink, v);
+		return true;
+	case TOKEN_GO_CGROUPS:
+		put_cgroups(sink, s);
+		return true;
+	case TOKEN_GO_START_TIME:
+		put_start_time(sink, s);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static struct str filter_apply(const struct filter *f, struct str value,
@@ -214,6 +327,8 @@ void name_expand(const struct name *n, struct subject *s,
 		bool lower = false;
 		char buf[20];
 
+		if (p->token && put_made(&sink, p->token, s, v))
+			continue;
 		if (p->token)
 			value = token_value(p, s, v, buf);
 		for (size_t j = 0; j < p->n_filters; j++)

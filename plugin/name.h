@@ -41,6 +41,15 @@ struct name_result {
 int name_compile(struct str text, char *const *captures, unsigned n_captures,
 		 struct diag *d, unsigned line, unsigned column,
 		 struct name **ret);
+/*
+ * The same for a template of process-exporter: fields of its own and no
+ * filters. What it does not know it warns of, and takes as Go's templates do:
+ * an unknown capture stands for "<no value>", a name ends before an unknown
+ * field. An empty text is {{.ExeBase}}.
+ */
+int name_compile_exporter(struct str text, char *const *captures,
+			  unsigned n_captures, struct diag *d, unsigned line,
+			  unsigned column, struct name **ret);
 void name_free(struct name *n);
 
 /* SUBJECT_BIT()s of the sources that the tokens need. */

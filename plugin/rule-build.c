@@ -180,6 +180,13 @@ int rule_terms_add(struct rule_terms *terms, enum rule_key key, struct str text,
 	return 0;
 }
 
+int rule_terms_add_empty(struct rule_terms *terms, enum rule_key key)
+{
+	struct rule_term *t;
+
+	return term_of(terms, key, &t);
+}
+
 int rule_terms_add_pidfile(struct ruleset *rs, struct rule_terms *terms,
 			   struct str path)
 {

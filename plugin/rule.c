@@ -57,16 +57,17 @@ struct asking {
 	struct rule_verdict *verdict; /* takes the captures; NULL below `not` */
 	struct rule_reason why;	      /* of the last terms_hold() */
 	bool unsure;		      /* something pending could change it */
+	bool exporter;		      /* as process-exporter does it */
 };
 
 static void set_capture(struct rule_verdict *v, struct str name,
-			struct str value)
+			struct str value, bool anyhow)
 {
 	for (unsigned i = 0; i < v->n_captures; i++) {
 		if (!str_eq(v->capture[i].name, name))
 			continue;
 		/* (?J) gives several groups of one pattern the same name. */
-		if (value.n > 0)
+		if (value.n > 0 || anyhow)
 			v->capture[i].value = value;
 		return;
 	}
@@ -80,7 +81,11 @@ static void take_captures(const struct asking *a, const struct matcher *m,
 {
 	for (unsigned i = 0; a->verdict && i < m->n_names; i++)
 		set_capture(a->verdict, matcher_capture_name(m, i),
-			    matcher_capture(m, i, value, a->rules->scratch));
+			    matcher_capture(m, i, value, a->rules->scratch),
+			    a->exporter);
+	if (a->verdict && a->exporter && m->kind == MATCHER_REGEX)
+		set_capture(a->verdict, STR(""),
+			    matcher_unnamed(m, value, a->rules->scratch), true);
 }
 
 static const void *field_of(const struct subject *s, enum rule_key key)
@@ -102,7 +107,10 @@ static bool item_matches(const struct asking *a, enum rule_key key,
 	value = *(const struct str *)field_of(s, key);
 	if (key == RULE_EXE && m->has_slash)
 		value = s->argv0;
-	if (value.n == 0 && key != RULE_COMM)
+	else if (key == RULE_EXE && a->exporter && s->cmdline.n)
+		value = subject_go_base(s->argv0);
+	if (value.n == 0 && key != RULE_COMM &&
+	    !(a->exporter && key == RULE_CMDLINE_ALL))
 		return false;
 
 	switch (matcher_match(m, value, a->rules->scratch)) {
@@ -136,7 +144,7 @@ static bool kin_holds(const struct asking *a, const struct rule_term *t)
 	for (size_t i = 0; i < kin.n_texts; i++)
 		if (met & UINT64_C(1) << kin.text[i].trait)
 			set_capture(a->verdict, kin.text[i].name,
-				    kin.text[i].value);
+				    kin.text[i].value, false);
 	a->verdict->ancestor = kin.comm;
 	return true;
 }
@@ -258,6 +266,7 @@ void ruleset_match(struct ruleset *rs, size_t view, struct subject *s,
 		enum truth holds;
 
 		a.n_cut = &rule->n_regex_limit;
+		a.exporter = rule->exporter;
 		ret->n_captures = 0;
 		ret->ancestor = STR("");
 		holds =
@@ -280,6 +289,7 @@ void ruleset_explain(struct ruleset *rs, struct rule *rule, struct subject *s,
 	    .rules = rs,
 	    .subject = s,
 	    .n_cut = &rule->n_regex_limit,
+	    .exporter = rule->exporter,
 	    .verdict = &v,
 	};
 

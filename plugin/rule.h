@@ -137,6 +137,7 @@ struct rule {
 	enum rule_action action;
 	struct name *name; /* NULL unless ACTION_GROUP */
 	collect_mask collect;
+	bool exporter;	     /* it means what process-exporter means by it */
 	uint8_t children;    /* CHILDREN_NONE, a depth, CHILDREN_ALL */
 	unsigned max_groups; /* distinct names; what is beyond joins overflow */
 	struct name *overflow; /* NULL for a name without tokens */
@@ -228,6 +229,9 @@ void ruleset_free(struct ruleset *rs);
 int rule_terms_add(struct rule_terms *terms, enum rule_key key, struct str text,
 		   struct diag *d, unsigned line, unsigned column);
 
+/* A key whose list is empty. */
+int rule_terms_add_empty(struct rule_terms *terms, enum rule_key key);
+
 /* The same for pidfile, parent and ancestor: their items are in the set. */
 int rule_terms_add_pidfile(struct ruleset *rs, struct rule_terms *terms,
 			   struct str path);
@@ -285,6 +289,10 @@ struct rule_verdict {
  * first; an optional group that took no part is empty. They point into the
  * subject's strings. Where two patterns of a rule capture the same name the
  * one that is matched later wins, unless it took nothing.
+ *
+ * A rule of process-exporter takes an empty command line for a text like
+ * others, the base name of argv[0] as Go's filepath.Base() has it, and the
+ * later of two captures in any case; what has no name is captured as "".
  */
 void ruleset_match(struct ruleset *rs, size_t view, struct subject *s,
 		   struct rule_verdict *ret);

@@ -54,11 +54,12 @@ int keys_check(struct loader *l, const struct yaml_node *key,
 		if (key_is_known(names, k->text))
 			continue;
 		closest = suggest_closest(k->text, names->v, names->n);
-		diag_add(l->d, DIAG_ERROR, k->line, k->column,
-			 "unknown key \"%.*s\"%s%s%s", EXCERPT(k->text),
-			 closest ? " (did you mean \"" : "",
+		diag_add(l->d, l->lenient ? DIAG_WARNING : DIAG_ERROR, k->line,
+			 k->column, "unknown key \"%.*s\"%s%s%s",
+			 EXCERPT(k->text), closest ? " (did you mean \"" : "",
 			 closest ? closest : "", closest ? "\"?)" : "");
-		r = -EINVAL;
+		if (!l->lenient)
+			r = -EINVAL;
 	}
 	return r;
 }

@@ -25,6 +25,7 @@ struct loader {
 	bool has_app; /* the view "app" has its rules */
 	bool has_managers, has_interpreters;
 	bool is_exporter; /* the file is one of process-exporter */
+	bool lenient;	  /* unknown keys are warnings */
 };
 
 /* One key of a mapping. */

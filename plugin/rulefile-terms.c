@@ -364,8 +364,9 @@ int matchers_load(struct loader *l, const struct yaml_node *key,
 				    "a text or a list of texts");
 	if (is_list)
 		result = check_count(l, value);
-	for (size_t i = 0; !result && i < (is_list ? value->n_children : 1);
-	     i++) {
+	if (result)
+		return result;
+	for (size_t i = 0; i < (is_list ? value->n_children : 1); i++) {
 		int r = load_matcher(l, key, is_list ? value->child[i] : value,
 				     list, n, cap);
 

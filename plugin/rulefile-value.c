@@ -38,14 +38,17 @@ static const char *kind_of(const struct yaml_node *value)
 int value_refuse(struct diag *d, const struct yaml_node *key,
 		 const struct yaml_node *value, const char *want)
 {
+	const char *quote = key ? "\"" : "";
+	struct str what = key ? key->text : STR("an item of this list");
+
 	if (value->kind == YAML_SCALAR && value->text.n > 0)
 		diag_add(d, DIAG_ERROR, value->line, value->column,
-			 "\"%.*s\" must be %s, not \"%.*s\"",
-			 EXCERPT(key->text), want, EXCERPT(value->text));
+			 "%s%.*s%s must be %s, not \"%.*s\"", quote,
+			 EXCERPT(what), quote, want, EXCERPT(value->text));
 	else
 		diag_add(d, DIAG_ERROR, value->line, value->column,
-			 "\"%.*s\" must be %s, not %s", EXCERPT(key->text),
-			 want, kind_of(value));
+			 "%s%.*s%s must be %s, not %s", quote, EXCERPT(what),
+			 quote, want, kind_of(value));
 	return -EINVAL;
 }
 

@@ -20,7 +20,10 @@ enum {
 int excerpt_length(struct str text);
 #define EXCERPT(text) excerpt_length(text), (text).s
 
-/* `"KEY" must be WANT, not VALUE` at the value's place; returns -EINVAL. */
+/*
+ * `"KEY" must be WANT, not VALUE` at the value's place; without a key it is an
+ * item of a list. Returns -EINVAL.
+ */
 int value_refuse(struct diag *d, const struct yaml_node *key,
 		 const struct yaml_node *value, const char *want);
 

@@ -315,6 +315,8 @@ static int load_file(struct loader *l, const struct yaml_node *root)
 			 "a rule file is a mapping with the key \"rules\"");
 		return -EINVAL;
 	}
+	/* Those who wrote it for process-exporter never heard of a mistake. */
+	l->lenient = key_find(root, "process_names", NULL);
 	r = mapping_load(l, l->rs, NULL, root, rows, ARRAY_SIZE(rows));
 	if (r)
 		return r;

@@ -57,7 +57,7 @@ static int load_comm(struct loader *l, void *into, const struct yaml_node *key,
 {
 	struct process *p = into;
 
-	return load_text(l, key, value, &p->subject.comm);
+	return value_text(l->d, key, value, "", &p->subject.comm);
 }
 
 /* Arguments with a NUL behind each. */
@@ -149,7 +149,7 @@ static int load_user(struct loader *l, void *into, const struct yaml_node *key,
 {
 	struct process *p = into;
 
-	return load_text(l, key, value, &p->subject.user);
+	return value_text(l->d, key, value, ", or use uid", &p->subject.user);
 }
 
 static int load_group(struct loader *l, void *into, const struct yaml_node *key,
@@ -157,7 +157,7 @@ static int load_group(struct loader *l, void *into, const struct yaml_node *key,
 {
 	struct process *p = into;
 
-	return load_text(l, key, value, &p->subject.group);
+	return value_text(l->d, key, value, ", or use gid", &p->subject.group);
 }
 
 static int load_id(struct loader *l, const struct yaml_node *key,
@@ -209,6 +209,7 @@ static int load_cgroup(struct loader *l, void *into,
 		return value_refuse(l->d, key, value,
 				    "a path, or lines as in "
 				    "/proc/PID/cgroup");
+	p->subject.cgroup_file = (struct str){p->cgroup_text, (size_t)n};
 	p->subject.cgroup = names.path;
 	p->subject.unit = names.unit;
 	p->subject.slice = names.slice;
@@ -289,6 +290,15 @@ static int fill_in(struct loader *l, struct process *p,
 	if (!s->comm.n) {
 		diag_add(l->d, DIAG_ERROR, node->line, node->column,
 			 "a test needs \"comm\" or \"cmdline\"");
+		return -EINVAL;
+	}
+	if (!s->kernel && s->comm.n > COMM_MAX) {
+		const struct yaml_node *comm = yaml_node_get(node, "comm");
+
+		diag_add(l->d, DIAG_ERROR, comm->line, comm->column,
+			 "comm \"%.*s\" is longer than %d bytes: no process "
+			 "has such a name",
+			 EXCERPT(s->comm), COMM_MAX);
 		return -EINVAL;
 	}
 	if (s->kernel) {
@@ -502,27 +512,32 @@ static int find_view(struct loader *l, const struct yaml_node *node,
 	return 0;
 }
 
+static int load_expect(struct test *t, const struct yaml_node *node)
+{
+	struct loader *l = t->l;
+	const struct yaml_node *key;
+	struct str text;
+
+	t->expect = key_find(node, "expect", &key);
+	if (t->expect)
+		return value_text(l->d, key, t->expect, "", &text);
+	diag_add(l->d, DIAG_ERROR, node->line, node->column,
+		 "a test needs \"expect\": the name of a group, or drop");
+	return -EINVAL;
+}
+
 static int run_test(struct loader *l, const struct yaml_node *node)
 {
 	_cleanup_(test_done) struct test t = {.l = l};
-	const struct yaml_node *key;
-	int r = load_process(&t, NULL, node);
+	int r = load_process(&t, NULL, node), e = 0;
 
-	if (r)
+	if (r == -ENOMEM || node->kind != YAML_MAPPING)
 		return r;
-	t.expect = key_find(node, "expect", &key);
-	if (!t.expect) {
-		diag_add(l->d, DIAG_ERROR, node->line, node->column,
-			 "a test needs \"expect\": the name of a group, or "
-			 "drop");
-		return -EINVAL;
-	}
-	if (t.expect->kind != YAML_SCALAR)
-		return value_refuse(l->d, key, t.expect,
-				    "the name of a group, or drop");
-	r = find_view(l, node, &t.view);
-	if (r)
-		return r;
+	e = load_expect(&t, node);
+	if (!r && !e)
+		r = find_view(l, node, &t.view);
+	if (r || e)
+		return r ? r : e;
 	for (size_t i = t.n; i-- > 0;)
 		place(&t, i);
 	return judge(&t);

@@ -131,6 +131,24 @@ void subject_set_cmdline(struct subject *s, char *raw, size_t n,
 	s->cmdline = (struct str){raw, n};
 }
 
+struct str subject_go_base(struct str path)
+{
+	const char *slash;
+
+	if (path.n == 0)
+		return STR(".");
+	while (path.n > 0 && path.s[path.n - 1] == '/')
+		path.n--;
+	if (path.n == 0)
+		return STR("/");
+	slash = memrchr(path.s, '/', path.n);
+	if (slash) {
+		path.n -= (size_t)(slash + 1 - path.s);
+		path.s = slash + 1;
+	}
+	return path;
+}
+
 /*
  * format_worker_id() names workers "kworker/CPU:ID", the same with "H", and
  * "kworker/uPOOL:ID"; a rescuer is "kworker/R-QUEUE". wq_worker_comm() adds

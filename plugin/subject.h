@@ -53,12 +53,14 @@ struct subject {
 
 	pid_t pid;
 	uint64_t start_time; /* seconds since the epoch; for {{.StartTime}} */
+	uint32_t start_ns;   /* and nanoseconds */
 
 	struct str comm;
 	bool kernel; /* is a kernel thread */
 	uint32_t uid, gid;
 	struct str user, group; /* names of uid and gid, or decimal digits */
 	struct str cgroup, unit, slice, container, pod;
+	struct str cgroup_file; /* all of /proc/PID/cgroup */
 	struct str exe_path; /* target of the exe link, without " (deleted)" */
 	struct str cmdline; /* argv joined by blanks, control bytes as blanks */
 	struct str argv0;   /* first argument as it is */
@@ -86,6 +88,9 @@ bool subject_need(struct subject *s, enum subject_source source);
  */
 void subject_set_cmdline(struct subject *s, char *raw, size_t n,
 			 char *argv0_buf, size_t argv0_size);
+
+/* The last element of a path, as Go's filepath.Base() finds it. */
+struct str subject_go_base(struct str path);
 
 /*
  * Cuts what the kernel appends to the name of a workqueue worker, which

@@ -92,6 +92,23 @@ static void check_bad(void)
 	check_file(-EINVAL);
 }
 
+/* Loads, whatever is said of it beside that. */
+static void check_loads(void)
+{
+	struct ruleset *rs = NULL;
+	struct diag d;
+	char msg[768];
+
+	diag_init(&d, "f");
+	check_int(rulefile_load(path, &d, &rs), 0);
+	for (size_t i = 0; d.n_errors && i < d.n_msgs; i++) {
+		diag_format(&d, i, msg, sizeof(msg));
+		printf("# %s\n", msg);
+	}
+	diag_done(&d);
+	ruleset_free(rs);
+}
+
 static int is_yaml(const struct dirent *e)
 {
 	struct str ext = STR(".yaml"), name = str_of(e->d_name);
@@ -539,6 +556,9 @@ int main(void)
 {
 	test_dir("good", "loads", check_good);
 	test_dir("bad", "says what is wrong, and where", check_bad);
+	test_dir("../process-names", "means what process-exporter means",
+		 check_loads);
+	test_dir("../../config/examples", "passes its own tests", check_good);
 
 	TEST("limits and sampling are taken at both ends", limits);
 	TEST("what a file leaves out has its default", own_defaults);
