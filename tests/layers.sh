@@ -13,8 +13,8 @@ cd "$src"
 # own. gpu-nvml.c belongs to the module gpu.
 layers='
 0 base clocks diag guard outbuf suggest
-1 metric cgroup rule matcher subject name inherit
-2 procfs prochost pidfile births proctext keptfd users yamltree rulefile ruletest group
+1 metric cgroup rule matcher subject name inherit pss psscost
+2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile ruletest group
 3 lane runner exits gpu proctab look sample
 4 monitor classify notice place reload selfstat series
 5 plugin command check dump bench alloccount events netdata

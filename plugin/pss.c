@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "pss.h"
+
+#define KIB 1024.0
+
+void pss_void(struct pss_reading *r)
+{
+	r->have = 0;
+	r->cost_us = 0;
+	r->outcome = PSS_UNTRIED;
+	if (r->flags & PSS_ASKED)
+		r->flags |= PSS_OUTDATED;
+}
+
+/*
+ * A part moves like the whole, but never by more. More than the whole, or
+ * something of nothing, can be read because the kernel's count of RSS may be
+ * off by some dozen pages for each processor (get_mm_rss(), include/linux/mm.h,
+ * Linux 6.18): then it moves by as much as the whole.
+ */
+static double scale(double part, double whole, double whole_now)
+{
+	if (part < whole)
+		return part / whole * whole_now;
+	return part + whole_now - whole;
+}
+
+static bool is_empty(const struct pss_reading *r, const struct pss_now *now)
+{
+	return r->outcome == PSS_EMPTY && now->rss == 0;
+}
+
+bool pss_estimate(const struct pss_reading *r, enum pss_value value,
+		  const struct pss_now *now, double *ret)
+{
+	double kib = (double)r->kib[value];
+
+	if (!(r->have & PSS_BIT(value))) {
+		if (is_empty(r, now))
+			*ret = 0;
+		return is_empty(r, now);
+	}
+	if (value != PSS_SWAP_PSS)
+		kib = scale(kib, (double)r->rss, (double)now->rss / KIB);
+	else if (r->swap >= 0 && now->swap != PSS_UNKNOWN)
+		kib = scale(kib, (double)r->swap, (double)now->swap / KIB);
+	*ret = kib * KIB;
+	return true;
+}
+
+/* Will it be read, as far as we know? */
+static bool is_awaited(const struct pss_reading *r)
+{
+	return r && r->outcome != PSS_REFUSED && !(r->flags & PSS_TOO_LARGE);
+}
+
+void pss_sum_add(struct pss_sum *s, const struct pss_reading *r,
+		 const struct pss_now *now)
+{
+	for (unsigned i = 0; i < PSS_N_VALUES; i++) {
+		uint64_t whole = i == PSS_SWAP_PSS ? now->swap : now->rss;
+		double base = whole == PSS_UNKNOWN ? 0 : (double)whole;
+		struct pss_part *part = &s->part[i];
+		double bytes;
+
+		if (r && pss_estimate(r, i, now, &bytes)) {
+			part->n++;
+			part->sum += bytes;
+			part->base += base;
+		} else if (is_awaited(r)) {
+			part->rest += base;
+		}
+	}
+}
+
+bool pss_sum_value(const struct pss_sum *s, enum pss_value value, double *ret)
+{
+	const struct pss_part *part = &s->part[value];
+
+	if (part->n == 0)
+		return false;
+	*ret = part->sum + (part->sum < part->base
+				? part->sum / part->base * part->rest
+				: part->rest);
+	return true;
+}
