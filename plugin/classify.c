@@ -6,7 +6,7 @@
 
 enum {
 	TEXT_SIZE = 16 * 1024, /* a cgroup file, an exe path, one argument */
-	ANSWER_SIZE = 4096,    /* room for most command lines */
+	ANSWER_SIZE = 4096,    /* for most command lines; smaps in pieces */
 	SPARE_MAX = 64,	       /* answers that are kept for later */
 };
 
@@ -111,29 +111,38 @@ static void answer_release(struct lane_job *job)
 	answer_free(answer_of(job));
 }
 
-/* In the worker: reads into a buffer that grows as far as it has to. */
+/* In the worker. */
 static void answer_run(struct lane_job *job)
 {
 	struct answer *a = answer_of(job);
-	size_t size = MIN(a->max, (size_t)ANSWER_SIZE);
 
+	a->run(a);
+}
+
+/* In the worker: reads into a buffer that grows as far as it has to. */
+static void read_cmdline(struct answer *a)
+{
 	for (;;) {
-		if (a->size < size + 1) {
-			char *text = realloc(a->text, size + 1);
+		size_t size = MIN(a->size - 1, a->max);
+		char *text;
 
-			if (!text) {
-				a->result = -ENOMEM;
-				return;
-			}
-			a->text = text;
-			a->size = size + 1;
-		}
 		a->result = procfs_read_cmdline(a->root_fd, a->pid, a->live_tid,
 						a->text, size, &a->n);
 		if (a->result || a->n < size || size >= a->max)
 			return;
-		size = MIN(size * 4, a->max);
+		text = realloc(a->text, MIN(size * 4, a->max) + 1);
+		if (!text) {
+			a->result = -ENOMEM;
+			return;
+		}
+		a->text = text;
+		a->size = MIN(size * 4, a->max) + 1;
 	}
+}
+
+bool answer_is_cmdline(const struct answer *a)
+{
+	return a->run == read_cmdline;
 }
 
 struct answer *classifier_take(struct classifier *c)
@@ -156,36 +165,56 @@ void classifier_put(struct classifier *c, struct answer *a)
 	c->n_spare++;
 }
 
-static struct answer *new_answer(struct classifier *c)
+struct answer *classifier_new_answer(struct classifier *c, const struct proc *p)
 {
 	struct answer *a = c->spare;
 
-	if (!a)
-		return calloc(1, sizeof(*a));
-	c->spare = a->next;
-	c->n_spare--;
-	*a = (struct answer){.text = a->text, .size = a->size};
+	if (a) {
+		c->spare = a->next;
+		c->n_spare--;
+	} else {
+		a = calloc(1, sizeof(*a));
+		if (!a)
+			return NULL;
+		a->size = ANSWER_SIZE + 1;
+		a->text = malloc(a->size);
+		if (!a->text) {
+			free(a);
+			return NULL;
+		}
+	}
+	*a = (struct answer){
+	    .job = {.run = answer_run, .release = answer_release},
+	    .root_fd = c->lane_root_fd,
+	    .pid = p->at.pid,
+	    .live_tid = p->at.live_tid,
+	    .start = p->start,
+	    .text = a->text,
+	    .size = a->size,
+	};
 	return a;
+}
+
+int classifier_submit(struct classifier *c, struct answer *a)
+{
+	int r = lane_submit(c->lane, &a->job);
+
+	if (r < 0)
+		classifier_put(c, a);
+	return r;
 }
 
 static int ask_cmdline(struct classifier *c, struct proc *p)
 {
-	struct answer *a = new_answer(c);
+	struct answer *a = classifier_new_answer(c, p);
 	int r;
 
 	if (!a)
 		return -ENOMEM;
-	a->job =
-	    (struct lane_job){.run = answer_run, .release = answer_release};
-	a->root_fd = c->lane_root_fd;
-	a->pid = p->at.pid;
-	a->live_tid = p->at.live_tid;
-	a->start = p->start;
+	a->run = read_cmdline;
 	a->max = c->rules->limits.cmdline;
-	r = lane_submit(c->lane, &a->job);
-	if (r < 0)
-		classifier_put(c, a);
-	else
+	r = classifier_submit(c, a);
+	if (r == 0)
 		p->flags |= PROC_AWAITS;
 	return r;
 }

@@ -15,7 +15,9 @@
 #include "name.h"
 #include "pidfile.h"
 #include "proctab.h"
+#include "pssplan.h"
 #include "rule.h"
+#include "smaps.h"
 #include "users.h"
 
 struct classifier {
@@ -74,9 +76,10 @@ struct placing {
 	struct placing_in in[RULE_VIEWS_MAX];
 };
 
-/* An answer of the lane: bytes of a command line. */
+/* A read that may block and what came of it: a command line, or smaps. */
 struct answer {
 	struct lane_job job; /* for the lane */
+	void (*run)(struct answer *a);
 	int root_fd;
 	pid_t pid, live_tid;
 	uint64_t start; /* with pid: whose it is */
@@ -85,6 +88,12 @@ struct answer {
 	char *text;
 	size_t n, size;	     /* of the text, of its room */
 	struct answer *next; /* for who keeps several */
+
+	/* Of smaps, see pssread.c; `text` is its buffer. */
+	enum smaps_file file;
+	struct pss_ask ask;
+	struct smaps smaps;
+	uint64_t cost_ns;
 };
 
 /* Returns 0 or a negative errno. */
@@ -114,6 +123,19 @@ void classify(struct classifier *c, struct proc *p, const struct answer *answer,
  * it. Returns false if it has to wait for an answer.
  */
 bool classify_traits(struct classifier *c, struct proc *p, bool anyhow);
+
+/*
+ * A read of a process, for the lane: the caller fills in what it is of and
+ * submits it. NULL if out of memory.
+ */
+struct answer *classifier_new_answer(struct classifier *c,
+				     const struct proc *p);
+
+/* Takes it over, whatever comes. Returns 0 or a negative errno. */
+int classifier_submit(struct classifier *c, struct answer *a);
+
+/* Is it a command line? */
+bool answer_is_cmdline(const struct answer *a);
 
 /* The next answer, or NULL; to be given back with classifier_put(). */
 struct answer *classifier_take(struct classifier *c);

@@ -111,6 +111,7 @@ void groups_begin(struct groups *gs)
 		g->n_members = 0;
 		g->first_start = UINT64_MAX;
 		g->last_start = 0;
+		g->pss = (struct pss_sum){0};
 		for (unsigned row = 0; row < METRIC_N; row++) {
 			if (metric_is_counter(&metrics[row]))
 				continue;
@@ -141,6 +142,8 @@ void groups_fold(struct groups *gs, struct group *g,
 	g->have |= m->have & (gs->summed | gs->worst);
 	if (state_row < METRIC_N)
 		g->total[state_row]++;
+	if (m->pss && g->collect & (collect_mask)1 << COLLECT_PSS)
+		pss_sum_add(&g->pss, m->pss, &m->pss_now);
 	g->first_start = MIN(g->first_start, m->start);
 	g->last_start = MAX(g->last_start, m->start);
 }
@@ -200,6 +203,15 @@ static bool row_value(const struct group *g, unsigned row,
 	case FOLD_NEWEST:
 		out->d[i] = age_of(g->last_start, scale, boot_ns);
 		return g->n_members > 0;
+	case FOLD_PSS:
+		return pss_sum_value(&g->pss, PSS_PSS, &out->d[i]);
+	case FOLD_USS:
+		return pss_sum_value(&g->pss, PSS_USS, &out->d[i]);
+	case FOLD_SWAP_PSS:
+		return pss_sum_value(&g->pss, PSS_SWAP_PSS, &out->d[i]);
+	case FOLD_PSS_READ:
+		out->d[i] = (double)pss_sum_covered(&g->pss);
+		return true;
 	}
 	return false;
 }
@@ -225,7 +237,8 @@ void groups_emit(const struct groups *gs, const struct metric_scale *scale,
 			bool whole = true;
 
 			n = metric_list_length(row);
-			if (!(g->collect & ((collect_mask)1 << m->collect)))
+			if (!(g->collect & ((collect_mask)1 << m->collect)) ||
+			    (gs->no_pss && m->collect == COLLECT_PSS))
 				continue;
 			for (unsigned r = row; r < row + n && whole; r++) {
 				whole = row_value(g, r, scale, boot_ns, &out);

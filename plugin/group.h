@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "metric.h"
+#include "pss.h"
 
 enum {
 	GROUP_NAME_SIZE = 64,
@@ -31,6 +32,7 @@ struct group {
 	uint64_t total[METRIC_N];
 	uint64_t have;			  /* bit per row: some member gave it */
 	uint64_t first_start, last_start; /* ticks since boot */
+	struct pss_sum pss;
 };
 
 /* What group_fold() wants to know of a member. */
@@ -38,7 +40,9 @@ struct group_member {
 	const uint64_t *value; /* by stored row */
 	metric_mask have;
 	char state;
-	uint64_t start; /* ticks since boot */
+	uint64_t start;		       /* ticks since boot */
+	const struct pss_reading *pss; /* NULL: nobody asks for it */
+	struct pss_now pss_now;
 };
 
 struct groups {
@@ -47,6 +51,7 @@ struct groups {
 	void *by_name;		   /* of search.h */
 	uint8_t state_row[128];	   /* row of a state letter, METRIC_N if none */
 	metric_mask summed, worst; /* stored gauge rows by their fold */
+	bool no_pss;		   /* the host gives none */
 };
 
 /* Hands one value list on; `v` lives until it returns. */

@@ -316,7 +316,8 @@ void lane_watch(struct lane *lane, uint64_t limit_ns,
 	for (unsigned i = 0; i < lane->n_workers; i++) {
 		struct lane_job *job = lane->worker[i].job;
 
-		if (!job || job->told || now - job->started_ns < limit_ns)
+		if (!job || job->told ||
+		    now - job->started_ns < MAX(limit_ns, job->limit_ns))
 			continue;
 		job->told = true;
 		fn(arg, job);

@@ -31,6 +31,7 @@ struct lane_job {
 	void (*run)(struct lane_job *job);
 	void (*release)(struct lane_job *job);
 	struct lane_job *next;
+	uint64_t limit_ns;   /* lane_watch() takes it for stuck no sooner */
 	uint64_t started_ns; /* CLOCK_MONOTONIC; for the lane only */
 	bool told;	     /* reported as stalled; for the lane only */
 };

@@ -85,6 +85,25 @@ static bool take_comm(struct proc *p, struct str comm, bool workqueue_worker)
 	       proc_set_comm(p, stable);
 }
 
+/*
+ * A program that is exec'd gets its stack at a place of its own, by chance.
+ * Source: setup_arg_pages() in fs/exec.c, Linux 6.18.
+ */
+static void watch_exec(struct proc *p, const struct proc_stat *st)
+{
+	uint64_t at = st->field[STAT_FIELD_STACK];
+	uint32_t stack = (uint32_t)(at >> 32 ^ at);
+
+	if (!stack)
+		return;
+	if (p->stack && p->stack != stack) {
+		pss_void(&p->pss);
+		if (!(p->flags & PROC_NEW))
+			p->flags |= PROC_RENAMED;
+	}
+	p->stack = stack;
+}
+
 /* Has somebody moved it, or has it become somebody else? */
 static void watch_identity(struct proctab *t, struct proc *p)
 {
@@ -195,9 +214,15 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		p->flags &= ~(uint32_t)PROC_KERNEL;
 	if (take_comm(p, st.comm,
 		      st.field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
-	    !(p->flags & PROC_NEW))
+	    !(p->flags & PROC_NEW)) {
 		p->flags |= PROC_RENAMED;
+		/* Who may not see the stack takes every new name for an exec.
+		 */
+		if (!p->stack)
+			pss_void(&p->pss);
+	}
 	p->ppid = (pid_t)st.field[STAT_FIELD_PPID];
+	watch_exec(p, &st);
 	/* What it is may show only after some time: exec, title, owner. */
 	if (p->start > t->young_start && !(p->flags & PROC_NEW) &&
 	    proc_has_run(t, p))

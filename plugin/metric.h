@@ -20,6 +20,7 @@ enum collect_key {
 	COLLECT_MEMORY,
 	COLLECT_RSS_SPLIT,
 	COLLECT_SWAP,
+	COLLECT_PSS,
 	COLLECT_COUNT,
 	COLLECT_STATE,
 	COLLECT_FAULTS,
@@ -73,6 +74,12 @@ enum metric_fold {
 	FOLD_STATE,   /* members whose state letter is in `key` */
 	FOLD_OLDEST,  /* age in seconds of the oldest member */
 	FOLD_NEWEST,  /* age in seconds of the newest member */
+
+	/* Of members' readings of smaps_rollup, see pss.h. */
+	FOLD_PSS,
+	FOLD_USS,
+	FOLD_SWAP_PSS,
+	FOLD_PSS_READ, /* members that rest on a reading */
 };
 
 struct metric {
@@ -90,7 +97,7 @@ struct metric {
 
 enum {
 	METRIC_N_STORED = 24, /* rows that keep a value in each process */
-	METRIC_N = 33,
+	METRIC_N = 37,
 };
 
 /* One bit per stored row. */

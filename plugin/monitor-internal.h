@@ -14,10 +14,12 @@
 #include "group.h"
 #include "monitor.h"
 #include "procfs.h"
+#include "pssplan.h"
 #include "proctab.h"
 #include "rulefile.h"
 #include "runner.h"
 #include "selfstat.h"
+#include "smaps.h"
 
 enum {
 	EVENTS_MAX = 64,
@@ -38,13 +40,22 @@ struct file_mark {
 
 /* States that were told, so that each is told once. */
 struct told {
-	bool hidepid, kept_full, failed_reads, exe, groups;
+	bool hidepid, kept_full, failed_reads, exe, groups, no_pss, pss;
 	uint32_t denied; /* bit per source */
 };
 
 struct stall {
 	pid_t pid;
 	uint64_t start;
+	bool cmdline; /* or its memory map */
+};
+
+/* Of pssread.c. */
+struct pssread {
+	struct pssplan plan;
+	struct smaps_host host;
+	unsigned rss_row, swap_row;
+	size_t n_wanted; /* processes of which a group wants it */
 };
 
 /* How far the guarded part of a tick has come, so that it can go on. */
@@ -68,6 +79,7 @@ struct monitor {
 	struct procfs fs;
 	struct proctab tab;
 	struct groups groups;
+	struct pssread pss;
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "pssread.h"
 #include "series.h"
 #include "clocks.h"
 
@@ -27,6 +28,7 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 	}
 	if (r == 0) {
 		proctab_init(&m->tab, &m->fs);
+		pssread_open(m);
 		r = classifier_open(&m->classifier, &m->tab);
 	}
 	if (r == 0) {
@@ -58,6 +60,7 @@ void monitor_free(struct monitor *m)
 	put_answers(m, m->answers);
 	put_answers(m, m->held_answers);
 	classifier_close(&m->classifier);
+	pssread_close(m);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
 	groups_done(&m->groups);
@@ -262,6 +265,8 @@ static void fold(struct monitor *m)
 
 		if (p->flags & PROC_IS_GONE)
 			continue;
+		if (pssread_now(m, p, &member.pss_now))
+			member.pss = &p->pss;
 		for (size_t v = 0; v < m->tab.n_views; v++) {
 			if (p->place[v].group)
 				groups_fold(&m->groups, p->place[v].group,
@@ -306,6 +311,11 @@ static void emit_self(struct monitor *m, value_fn *emit, void *arg)
 	    asked(m, SUBJECT_CGROUP, m->classifier.n_unreadable_cgroup);
 	self->unreadable_cmdline =
 	    asked(m, SUBJECT_CMDLINE, m->classifier.n_unreadable_cmdline);
+	self->unreadable_pss =
+	    m->pss.n_wanted ? m->pss.plan.counts.n_refused : SELFSTAT_ABSENT;
+	self->pss_oldest_ns = m->pss.plan.counts.oldest_ns
+				  ? m->pss.plan.counts.oldest_ns
+				  : SELFSTAT_ABSENT;
 	selfstat_emit(self, emit, arg);
 }
 
@@ -344,6 +354,7 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		return r;
 	}
 	sample_and_classify(m); /* what did they use? which group is it? */
+	pssread_plan(m);	/* whose memory is read next? */
 	series_assign(m);	/* whose use is told by itself? */
 	fold(m);		/* what did each group use? */
 	monitor_notice(m);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "pssread.h"
 #include "series.h"
 
 #define PATIENCE_NS (20 * NSEC_PER_MSEC) /* then a worker is replaced */
@@ -308,7 +309,8 @@ static void note_stall(void *arg, const struct lane_job *job)
 
 	_Static_assert(offsetof(struct answer, job) == 0, "same address");
 	if (m->n_stalls < STALLS_MAX)
-		m->stall[m->n_stalls++] = (struct stall){a->pid, a->start};
+		m->stall[m->n_stalls++] =
+		    (struct stall){a->pid, a->start, answer_is_cmdline(a)};
 }
 
 /* A process that keeps its reader waiting is asked nothing else meanwhile. */
@@ -320,15 +322,21 @@ static void watch_stalls(struct monitor *m)
 		struct proc_entry *e =
 		    proctab_find(&m->tab, m->stall[i].pid, m->stall[i].start);
 
+		/* It is one that is stuck, however many read of it. */
+		if (e && e->proc->flags & PROC_IS_STALLED)
+			continue;
 		m->self.stalls++;
 		if (!e)
 			continue;
 		e->proc->flags |= PROC_IS_STALLED;
 		monitor_tell(m, MONITOR_WARNING,
-			     "process %d (%s) keeps whoever reads its command "
-			     "line waiting; it is grouped without, and its "
-			     "other values go on",
-			     (int)e->pid, proc_comm(e->proc));
+			     "process %d (%s) keeps whoever reads its %s "
+			     "waiting; it %s, and its other values go on",
+			     (int)e->pid, proc_comm(e->proc),
+			     m->stall[i].cmdline ? "command line"
+						 : "memory map",
+			     m->stall[i].cmdline ? "is grouped without"
+						 : "has the PSS that it had");
 	}
 }
 
@@ -351,8 +359,11 @@ static struct proc_entry *asker(struct monitor *m, const struct answer *a)
 {
 	struct proc_entry *e = proctab_find(&m->tab, a->pid, a->start);
 
+	/* Its memory map is free: whatever is asked of it will be answered. */
 	if (e)
-		e->proc->flags &= ~(uint32_t)(PROC_AWAITS | PROC_IS_STALLED);
+		e->proc->flags &= ~(uint32_t)PROC_IS_STALLED;
+	if (e && answer_is_cmdline(a))
+		e->proc->flags &= ~(uint32_t)PROC_AWAITS;
 	return e;
 }
 
@@ -365,6 +376,12 @@ static bool place_answered(struct monitor *m, enum when when)
 		struct proc_entry *e = asker(m, m->answer);
 
 		m->answers = m->answer->next;
+		if (!answer_is_cmdline(m->answer)) {
+			pssread_take(m, e ? e->proc : NULL, m->answer);
+			classifier_put(&m->classifier, m->answer);
+			m->answer = NULL;
+			continue;
+		}
 		if (e && !place_one(m, e, m->answer, when)) {
 			m->answer->next = m->held_answers;
 			m->held_answers = m->answer;

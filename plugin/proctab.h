@@ -14,6 +14,7 @@
 #include "inherit.h"
 #include "metric.h"
 #include "procfs.h"
+#include "pss.h"
 
 struct group;
 
@@ -70,6 +71,8 @@ struct proc {
 	struct member *member;	    /* series of its own, of the monitor */
 	pid_t ppid;		    /* when it was looked at last */
 	pid_t heir_ppid;	    /* when it inherited its group */
+	struct pss_reading pss;	    /* the monitor's */
+	uint32_t stack; /* hash of where it begins: another one after exec */
 	uint32_t uid, cgroup_hash;
 	uint32_t ran_tick; /* last tick in which it was seen to have run */
 	uint8_t denied;	   /* bit per source that was refused */

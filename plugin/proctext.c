@@ -43,13 +43,17 @@ int proctext_parse_stat(struct str text, struct proc_stat *ret)
 		negative = at < end && *at == '-';
 		if (negative)
 			at++;
-		if (!proctext_number(&at, end, &ret->field[i]))
+		if (!proctext_number(&at, end, &ret->field[i])) {
+			ret->field[i] = 0;
 			return i > STAT_FIELD_RSS ? 0 : -EBADMSG;
+		}
 		if (negative)
 			ret->field[i] = -ret->field[i];
 		/* One that ends with the text may have been cut off. */
-		if (at == end || (*at != ' ' && *at != '\n'))
+		if (at == end || (*at != ' ' && *at != '\n')) {
+			ret->field[i] = 0;
 			return i > STAT_FIELD_RSS ? 0 : -EBADMSG;
+		}
 	}
 	return 0;
 }

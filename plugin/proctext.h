@@ -33,7 +33,8 @@ enum {
 	STAT_FIELD_START = 22,
 	STAT_FIELD_VSIZE = 23,
 	STAT_FIELD_RSS = 24,
-	STAT_FIELD_LAST = STAT_FIELD_RSS,
+	STAT_FIELD_STACK = 28, /* where the stack begins: at random */
+	STAT_FIELD_LAST = STAT_FIELD_STACK,
 };
 
 /* Task flags of include/linux/sched.h, Linux 6.18. */
@@ -48,7 +49,8 @@ struct proc_stat {
 };
 
 /*
- * Parses a stat line. Fields behind RSS may be missing (0) or odd (0).
+ * Parses a stat line. Fields behind RSS may be missing (0) or odd (0); that of
+ * the stack is 0 for who may not see it.
  * Returns 0 or -EBADMSG.
  */
 int proctext_parse_stat(struct str text, struct proc_stat *ret);

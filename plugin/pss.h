@@ -69,6 +69,22 @@ struct pss_now {
 	uint64_t swap; /* PSS_UNKNOWN if it is not read */
 };
 
+/* What the rules say of a group's members. */
+struct pss_policy {
+	uint64_t every_ns;   /* at most one reading in this time */
+	uint64_t max_age_ns; /* then it is read whether it ran or not */
+	uint64_t max_rss;    /* bytes; above it it is not read, */
+	bool large;	     /* unless a rule asks for large ones, too */
+};
+
+#define PSS_EVERY_NS (60 * NSEC_PER_SEC)
+#define PSS_MAX_AGE_NS (600 * NSEC_PER_SEC)
+#define PSS_MAX_RSS (UINT64_C(2) << 30)
+
+enum {
+	PSS_BUDGET_PPM = 5000, /* by default: 0.5 % */
+};
+
 /* It called exec: what was read, or is on its way, is of another program. */
 void pss_void(struct pss_reading *r);
 

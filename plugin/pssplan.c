@@ -79,7 +79,7 @@ static void refund(struct pssplan *p, double ns)
 void pssplan_init(struct pssplan *p, const struct pssplan_options *o)
 {
 	*p = (struct pssplan){
-	    .opt = {PSSPLAN_BUDGET_PPM, PSSPLAN_WINDOW_NS},
+	    .opt = {PSS_BUDGET_PPM, PSSPLAN_WINDOW_NS},
 	    .tick_ns = USUAL_TICK_NS,
 	};
 	if (o)

@@ -29,23 +29,7 @@ struct pssplan_options {
 	uint64_t window_ns;
 };
 
-enum {
-	PSSPLAN_BUDGET_PPM = 5000, /* by default: 0.5 % */
-};
-
 #define PSSPLAN_WINDOW_NS (10 * NSEC_PER_SEC)
-
-/* What the rules say of a group's members. */
-struct pss_policy {
-	uint64_t every_ns;   /* at most one reading in this time */
-	uint64_t max_age_ns; /* then it is read whether it ran or not */
-	uint64_t max_rss;    /* bytes; above it it is not read, */
-	bool large;	     /* unless a rule asks for large ones, too */
-};
-
-#define PSS_EVERY_NS (60 * NSEC_PER_SEC)
-#define PSS_MAX_AGE_NS (600 * NSEC_PER_SEC)
-#define PSS_MAX_RSS (UINT64_C(2) << 30)
 
 /* What the tick knows of a process. */
 struct pss_facts {

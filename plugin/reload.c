@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "pssread.h"
 #include "series.h"
 
 #include <sys/stat.h>
@@ -151,6 +152,7 @@ static int adopt(struct monitor *m, struct ruleset *rs)
 	    .cgroup = rs->sources & SUBJECT_BIT(SUBJECT_CGROUP),
 	    .recheck_ns = rs->recheck_ns,
 	};
+	pssread_adopt(m);
 	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
 	age_groups(m);
 	add_static_groups(m);

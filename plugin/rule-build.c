@@ -38,6 +38,12 @@ struct ruleset *ruleset_new(void)
 	}
 	rs->n_views = 1;
 	rs->collect = rs->view[0].collect = collect_default();
+	rs->pss = rs->view[0].pss = (struct pss_policy){
+	    .every_ns = PSS_EVERY_NS,
+	    .max_age_ns = PSS_MAX_AGE_NS,
+	    .max_rss = PSS_MAX_RSS,
+	};
+	rs->pss_budget_ppm = PSS_BUDGET_PPM;
 	rs->children = CHILDREN_ALL;
 	rs->limits.groups = GROUPS_DEFAULT;
 	rs->limits.cmdline = CMDLINE_DEFAULT;
@@ -234,7 +240,7 @@ struct rule *ruleset_add_rule(struct ruleset *rs)
 			  sizeof(rs->rule[0])))
 		return NULL;
 	r = &rs->rule[rs->n_rules++];
-	*r = (struct rule){.children = rs->children};
+	*r = (struct rule){.children = rs->children, .pss = rs->pss};
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "diag.h"
 #include "matcher.h"
 #include "metric.h"
+#include "pss.h"
 #include "subject.h"
 
 struct name;
@@ -137,6 +138,7 @@ struct rule {
 	enum rule_action action;
 	struct name *name; /* NULL unless ACTION_GROUP */
 	collect_mask collect;
+	struct pss_policy pss;
 	bool exporter;	     /* it means what process-exporter means by it */
 	uint8_t children;    /* CHILDREN_NONE, a depth, CHILDREN_ALL */
 	unsigned max_groups; /* distinct names; what is beyond joins overflow */
@@ -174,6 +176,7 @@ struct rule_view {
 	size_t first, n_rules;
 	struct name *other;   /* NULL: what no rule takes is dropped */
 	collect_mask collect; /* of `other` */
+	struct pss_policy pss;
 };
 
 struct rule_limits {
@@ -196,9 +199,11 @@ struct ruleset {
 	size_t n_managers, manager_cap;
 	struct matcher *interpreter; /* of base names: these have a script */
 	size_t n_interpreters, interpreter_cap;
-	bool init_gives;      /* process 1 hands its group on like others */
-	collect_mask collect; /* the default of rules */
-	uint8_t children;     /* the default of rules */
+	bool init_gives;	 /* process 1 hands its group on like others */
+	collect_mask collect;	 /* the default of rules */
+	struct pss_policy pss;	 /* the same */
+	uint32_t pss_budget_ppm; /* of one CPU */
+	uint8_t children;	 /* the default of rules */
 	struct rule_limits limits;
 	bool has_series; /* some rule has a series for each member */
 	bool gate;

@@ -101,10 +101,96 @@ int mapping_load(struct loader *l, void *into, const struct yaml_node *key,
 	return r ? r : result;
 }
 
-int collect_load(struct loader *l, void *into, const struct yaml_node *key,
-		 const struct yaml_node *value)
+static int load_every(struct loader *l, void *into, const struct yaml_node *key,
+		      const struct yaml_node *value)
 {
-	collect_mask *mask = into;
+	static const struct value_range range = {
+	    NSEC_PER_SEC,
+	    24 * 3600 * NSEC_PER_SEC,
+	    "a duration from 1s to 24h",
+	};
+	const struct collect_into *c = into;
+
+	return value_duration(l->d, key, value, &range, &c->pss->every_ns);
+}
+
+static int load_max_age(struct loader *l, void *into,
+			const struct yaml_node *key,
+			const struct yaml_node *value)
+{
+	static const struct value_range range = {
+	    NSEC_PER_SEC,
+	    24 * 3600 * NSEC_PER_SEC,
+	    "a duration from 1s to 24h",
+	};
+	const struct collect_into *c = into;
+
+	return value_duration(l->d, key, value, &range, &c->pss->max_age_ns);
+}
+
+static int load_max_rss(struct loader *l, void *into,
+			const struct yaml_node *key,
+			const struct yaml_node *value)
+{
+	static const struct value_range range = {
+	    0,
+	    UINT64_C(1) << 50,
+	    "a size up to 1048576GiB",
+	};
+	const struct collect_into *c = into;
+
+	return value_size(l->d, key, value, &range, &c->pss->max_rss);
+}
+
+static int load_budget(struct loader *l, void *into,
+		       const struct yaml_node *key,
+		       const struct yaml_node *value)
+{
+	const struct collect_into *c = into;
+	double percent;
+	int r;
+
+	if (!c->pss_budget_ppm) {
+		diag_add(l->d, DIAG_ERROR, key->line, key->column,
+			 "\"budget\" is one for all rules: it stands in "
+			 "\"defaults\"");
+		return -EINVAL;
+	}
+	r = value_percent(l->d, key, value, &percent);
+	if (!r && percent > 100)
+		return value_refuse(l->d, key, value,
+				    "percent of one CPU, up to 100%");
+	if (!r)
+		*c->pss_budget_ppm = (uint32_t)(percent * 1e4);
+	return r;
+}
+
+/* A switch, or what it takes; that switches on. */
+static int load_pss(struct loader *l, const struct collect_into *into,
+		    const struct yaml_node *key, const struct yaml_node *value,
+		    bool *ret_on)
+{
+	static const struct key_row rows[] = {
+	    {"every", load_every},
+	    {"max_age", load_max_age},
+	    {"max_rss", load_max_rss},
+	    {"budget", load_budget},
+	};
+	struct collect_into c = *into;
+
+	if (value->kind == YAML_MAPPING) {
+		*ret_on = true;
+		return mapping_load(l, &c, key, value, rows, ARRAY_SIZE(rows));
+	}
+	if (value_is_bool(value, ret_on))
+		return 0;
+	return value_refuse(l->d, key, value,
+			    "on, off or a mapping such as {every: 60s}");
+}
+
+int collect_load(struct loader *l, const struct collect_into *into,
+		 const struct yaml_node *key, const struct yaml_node *value)
+{
 	struct key_names names = {0};
 	int r;
 
@@ -116,16 +202,19 @@ int collect_load(struct loader *l, void *into, const struct yaml_node *key,
 	for (size_t i = 0; i < COLLECT_N; i++) {
 		const struct yaml_node *k, *v;
 		bool on;
+		int e;
 
 		v = key_find(value, collect_defs[i].name, &k);
 		if (!v)
 			continue;
-		if (value_bool(l->d, k, v, &on))
-			r = -EINVAL;
+		e = i == COLLECT_PSS ? load_pss(l, into, k, v, &on)
+				     : value_bool(l->d, k, v, &on);
+		if (e)
+			r = e;
 		else if (on)
-			*mask |= (collect_mask)1 << i;
+			*into->keys |= (collect_mask)1 << i;
 		else
-			*mask &= ~((collect_mask)1 << i);
+			*into->keys &= ~((collect_mask)1 << i);
 	}
 	return r;
 }

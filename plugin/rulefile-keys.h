@@ -64,6 +64,12 @@ int mapping_load(struct loader *l, void *into, const struct yaml_node *key,
 		 const struct yaml_node *mapping, const struct key_row *rows,
 		 size_t n_rows);
 
-/* `into` is a collect_mask, in which the switches that are given are set. */
-int collect_load(struct loader *l, void *into, const struct yaml_node *key,
-		 const struct yaml_node *value);
+/* What `collect` sets, as far as it is given. */
+struct collect_into {
+	collect_mask *keys;
+	struct pss_policy *pss;
+	uint32_t *pss_budget_ppm; /* NULL in rules: it is one for all */
+};
+
+int collect_load(struct loader *l, const struct collect_into *into,
+		 const struct yaml_node *key, const struct yaml_node *value);

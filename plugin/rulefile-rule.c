@@ -69,8 +69,10 @@ static int load_rule_collect(struct loader *l, void *into,
 			     const struct yaml_node *value)
 {
 	struct rule_loader *rl = into;
+	const struct collect_into c = {&rl->rule->collect, &rl->rule->pss,
+				       NULL};
 
-	return collect_load(l, &rl->rule->collect, key, value);
+	return collect_load(l, &c, key, value);
 }
 
 int children_load(struct loader *l, const struct yaml_node *key,

@@ -135,6 +135,7 @@ static int make_by_rule(struct loader *l, const struct by *by,
 	rule->terms.kernel = KERNEL_EITHER;
 	rule->children = CHILDREN_NONE;
 	rule->collect = view->collect;
+	rule->pss = view->pss;
 	rule->line = place->line;
 	rule->column = place->column;
 	view->first = l->rs->n_rules - 1;
@@ -171,7 +172,13 @@ static int load_collect(struct loader *l, void *into,
 {
 	struct rule_view *view = into;
 
-	return collect_load(l, &view->collect, key, value);
+	const struct collect_into c = {&view->collect, &view->pss, NULL};
+	int r = collect_load(l, &c, key, value);
+
+	/* Until the view ends, it is the default of its rules. */
+	l->rs->collect = view->collect;
+	l->rs->pss = view->pss;
+	return r;
 }
 
 /* Of all rules that do not say otherwise. */
@@ -256,7 +263,7 @@ static int new_view(struct loader *l, const struct yaml_node *key,
 		return -EINVAL;
 	}
 	view = &rs->view[rs->n_views];
-	*view = (struct rule_view){.collect = rs->collect};
+	*view = (struct rule_view){.collect = rs->collect, .pss = rs->pss};
 	view->name = strndup(key->text.s, key->text.n);
 	if (!view->name)
 		return -ENOMEM;
@@ -278,6 +285,7 @@ static int load_view(struct loader *l, const struct yaml_node *key,
 	    {"other", view_load_other},
 	};
 	collect_mask collect = l->rs->collect;
+	struct pss_policy pss = l->rs->pss;
 	struct rule_view *view;
 	int r = new_view(l, key, &view), e;
 
@@ -290,6 +298,7 @@ static int load_view(struct loader *l, const struct yaml_node *key,
 	for (size_t i = 0; !r && !e && i < view->n_rules; i++)
 		e = rule_set_overflow(&l->rs->rule[view->first + i]);
 	l->rs->collect = collect;
+	l->rs->pss = pss;
 	return e ? e : r;
 }
 

@@ -52,9 +52,12 @@ static int load_default_collect(struct loader *l, void *into,
 				const struct yaml_node *value)
 {
 	struct ruleset *rs = into;
-	int r = collect_load(l, &rs->collect, key, value);
+	const struct collect_into c = {&rs->collect, &rs->pss,
+				       &rs->pss_budget_ppm};
+	int r = collect_load(l, &c, key, value);
 
 	rs->view[0].collect = rs->collect;
+	rs->view[0].pss = rs->pss;
 	return r;
 }
 

@@ -37,6 +37,7 @@ static const struct row rows[] = {
     GAUGE(unreadable_status, "count", "unreadable_status"),
     GAUGE(unreadable_limits, "count", "unreadable_limits"),
     GAUGE(unreadable_tasks, "count", "unreadable_tasks"),
+    GAUGE(unreadable_pss, "count", "unreadable_pss"),
     TOTAL(unreadable_exe, "unreadable_exe"),
     TOTAL(unreadable_cgroup, "unreadable_cgroup"),
     TOTAL(unreadable_cmdline, "unreadable_cmdline"),
@@ -48,6 +49,7 @@ static const struct row rows[] = {
     TOTAL(groups_refused, "groups_refused"),
     GAUGE(rules_ok, "gauge", "rules_ok"),
     GAUGE(rules_generation, "gauge", "rules_generation"),
+    SECONDS(pss_oldest_ns, "pss_oldest"),
     SECONDS(tick_wall_ns, "tick_wall"),
     SECONDS(tick_cpu_ns, "tick_cpu"),
 };

@@ -15,6 +15,7 @@ struct selfstat {
 	uint64_t reads, reads_saved;
 	uint64_t unreadable_stat, unreadable_io, unreadable_fds;
 	uint64_t unreadable_status, unreadable_limits, unreadable_tasks;
+	uint64_t unreadable_pss, pss_oldest_ns;
 	uint64_t unreadable_exe, unreadable_cgroup, unreadable_cmdline;
 	uint64_t stalls, regex_limits, anomalies, parse_errors, failed_reads;
 	uint64_t groups_refused;
