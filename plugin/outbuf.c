@@ -62,7 +62,7 @@ void outbuf_write(struct outbuf *o, const void *data, size_t len)
 	o->len += len;
 }
 
-/* For what does not fit into the space that is left. */
+/* For what does not even fit into an empty buffer. */
 _printf_(2, 0) static void print_long(struct outbuf *o, const char *fmt,
 				      va_list ap)
 {
@@ -77,23 +77,33 @@ _printf_(2, 0) static void print_long(struct outbuf *o, const char *fmt,
 	outbuf_write(o, text, (size_t)n);
 }
 
-void outbuf_printf(struct outbuf *o, const char *fmt, ...)
+/* Returns false if there is not enough space for it. */
+_printf_(2, 0) static bool print_short(struct outbuf *o, const char *fmt,
+				       va_list ap)
 {
 	size_t space = sizeof(o->data) - o->len;
-	va_list ap, again;
-	int n;
+	int n = vsnprintf(o->data + o->len, space, fmt, ap);
+
+	if (n < 0)
+		o->error = -errno;
+	else if ((size_t)n < space)
+		o->len += (size_t)n;
+	return n < 0 || (size_t)n < space;
+}
+
+void outbuf_printf(struct outbuf *o, const char *fmt, ...)
+{
+	va_list ap, again, once_more;
 
 	if (o->error)
 		return;
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	n = vsnprintf(o->data + o->len, space, fmt, ap);
-	if (n < 0)
-		o->error = -errno;
-	else if ((size_t)n < space)
-		o->len += (size_t)n;
-	else
-		print_long(o, fmt, again);
+	va_copy(once_more, ap);
+	if (!print_short(o, fmt, ap) &&
+	    (outbuf_flush(o) < 0 || !print_short(o, fmt, again)) && !o->error)
+		print_long(o, fmt, once_more);
+	va_end(once_more);
 	va_end(again);
 	va_end(ap);
 }
