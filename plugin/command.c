@@ -18,7 +18,7 @@ enum {
 
 /* What all calls may be told; each uses what concerns it. */
 struct options {
-	const char *rules, *proc_path, *sys_path, *format;
+	const char *rules, *proc_path, *sys_path, *format, *output;
 	double interval_s;   /* 0: not given */
 	unsigned long count; /* 0: not given */
 };
@@ -60,24 +60,46 @@ static bool parse_seconds(const char *text, double *ret)
 	return true;
 }
 
-static int run_dump(const struct options *o, _unused_ char **args, int n_args)
+/* Netdata gives its plugins the seconds between two ticks as an argument. */
+static bool dump_interval(const struct options *o, char **args, int n_args,
+			  double *ret)
 {
 	const char *env = getenv("COLLECTD_INTERVAL");
+	double s = 10;
+
+	if (env)
+		parse_seconds(env, &s);
+	if (n_args && !parse_seconds(args[0], &s)) {
+		fprintf(stderr, "proctally dump: not a number of seconds: %s\n",
+			args[0]);
+		return false;
+	}
+	*ret = o->interval_s > 0 ? o->interval_s : s;
+	return true;
+}
+
+static int run_dump(const struct options *o, char **args, int n_args)
+{
 	struct dump_options d = {
 	    .monitor = monitor_options(o),
-	    .format = o->format,
-	    .interval_s = o->interval_s,
+	    .format = o->format ? format_find(o->format) : format_at(0),
+	    .output = o->output,
 	    .count = o->count,
 	};
 
-	if (d.interval_s <= 0 && !(env && parse_seconds(env, &d.interval_s)))
-		d.interval_s = 10;
-	if (n_args) {
-		fprintf(stderr, "proctally dump: takes no arguments\n");
+	if (n_args > 1) {
+		fprintf(stderr, "proctally dump: too many arguments\n");
 		return EXIT_USAGE;
 	}
-	if (o->format && !dump_knows_format(o->format)) {
+	if (!dump_interval(o, args, n_args, &d.interval_s))
+		return EXIT_USAGE;
+	if (!d.format) {
 		fprintf(stderr, "proctally dump: unknown format \"%s\"\n",
+			o->format);
+		return EXIT_USAGE;
+	}
+	if (d.output && !format_stands_alone(d.format)) {
+		fprintf(stderr, "proctally dump: %s does not fit into a file\n",
 			o->format);
 		return EXIT_USAGE;
 	}
@@ -113,7 +135,7 @@ static int run_import_netdata(_unused_ const struct options *o, char **args,
 
 static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
-    {"dump", "rpsicf", "",
+    {"dump", "rpsicfo", "[S]",
      "print what the plugin would hand to collectd, every interval", run_dump},
     {"bench", "rpsic", "",
      "measure the cost of a tick beside a bare loop of the same reads",
@@ -129,6 +151,7 @@ static const struct option long_options[] = {
     {"interval", required_argument, NULL, 'i'},
     {"count", required_argument, NULL, 'c'},
     {"format", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -140,10 +163,18 @@ static const char *const option_help[][2] = {
     {"--sys ROOT", "where sysfs is mounted (/sys)"},
     {"--interval S", "seconds between ticks (10; bench: 0.2)"},
     {"--count N", "ticks (for ever; bench: 20)"},
-    {"--format NAME", "putval"},
+    {"--format NAME", NULL}, /* the names themselves */
+    {"--output FILE", "replace this file with each tick"},
     {"--help", "this text"},
     {"--version", "the version"},
 };
+
+static void print_formats(FILE *to)
+{
+	for (size_t i = 0; format_at(i); i++)
+		fprintf(to, "%s%s", i ? ", " : "", format_name(format_at(i)));
+	fprintf(to, "\n");
+}
 
 static void print_help(FILE *to)
 {
@@ -153,9 +184,13 @@ static void print_help(FILE *to)
 		fprintf(to, "  %-6s %-8s %s\n", calls[i].name,
 			calls[i].arguments, calls[i].help);
 	fprintf(to, "\n");
-	for (size_t i = 0; i < ARRAY_SIZE(option_help); i++)
-		fprintf(to, "  %-15s %s\n", option_help[i][0],
-			option_help[i][1]);
+	for (size_t i = 0; i < ARRAY_SIZE(option_help); i++) {
+		fprintf(to, "  %-15s ", option_help[i][0]);
+		if (option_help[i][1])
+			fprintf(to, "%s\n", option_help[i][1]);
+		else
+			print_formats(to);
+	}
 	fprintf(to, "\nSee proctally(1), and proctally(5) for rule files.\n");
 }
 
@@ -193,6 +228,9 @@ static bool take_option(struct options *o, int letter, const char *value)
 		return true;
 	case 'f':
 		o->format = value;
+		return true;
+	case 'o':
+		o->output = value;
 		return true;
 	case 'i':
 		return parse_seconds(value, &o->interval_s);

@@ -2,63 +2,20 @@
 #include "dump.h"
 #include "clocks.h"
 #include "events.h"
-#include "outbuf.h"
+#include "replace.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 struct dump {
+	struct monitor *monitor;
+	struct format_writer writer;
 	struct outbuf out;
+	const char *path; /* NULL: standard output */
+	struct replace file;
 	char host[256];
-	double interval_s;
-	uint64_t real_ns; /* one stamp for all values of a tick */
 };
-
-struct format {
-	const char *name;
-	value_fn *value;
-};
-
-/* collectd's plain text protocol, as its exec plugin reads it. */
-static void put_value(void *arg, const struct value_out *v)
-{
-	struct dump *d = arg;
-
-	outbuf_printf(&d->out,
-		      "PUTVAL \"%s/proctally-%s/%s%s%s\" interval=%.3f "
-		      "%" PRIu64 ".%03u",
-		      d->host, v->group, v->type, v->instance ? "-" : "",
-		      v->instance ? v->instance : "", d->interval_s,
-		      d->real_ns / NSEC_PER_SEC,
-		      (unsigned)(d->real_ns % NSEC_PER_SEC / NSEC_PER_MSEC));
-	for (unsigned i = 0; i < v->n; i++) {
-		if (v->derive)
-			outbuf_printf(&d->out, ":%" PRIu64, v->u[i]);
-		else
-			outbuf_printf(&d->out, ":%.15g", v->d[i]);
-	}
-	outbuf_printf(&d->out, "\n");
-}
-
-static const struct format formats[] = {
-    {"putval", put_value},
-};
-
-static const struct format *find_format(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (!name || strcmp(formats[i].name, name) == 0)
-			return &formats[i];
-	return NULL;
-}
-
-bool dump_knows_format(const char *name)
-{
-	return find_format(name) != NULL;
-}
 
 /* Signals that end a program politely are waited for between ticks. */
 static void block_signals(sigset_t *ret_set)
@@ -87,57 +44,110 @@ static bool sleep_until(uint64_t mono_ns, const sigset_t *set)
 	}
 }
 
-static int tick(struct dump *d, struct monitor *m, const struct format *f)
+static int begin_output(struct dump *d)
+{
+	int r = 0;
+
+	if (d->path)
+		r = replace_begin(&d->file, d->path);
+	if (r == 0)
+		outbuf_init(&d->out, d->path ? d->file.fd : STDOUT_FILENO);
+	return r;
+}
+
+/* What is not whole does not take the place of what is. */
+static int end_output(struct dump *d, int r)
+{
+	int w = format_end(&d->writer);
+	int flushed = outbuf_flush(&d->out);
+
+	if (r == 0)
+		r = w < 0 ? w : flushed;
+	if (!d->path)
+		return r;
+	if (r == 0)
+		return replace_commit(&d->file);
+	replace_abandon(&d->file);
+	return r;
+}
+
+static int tick(struct dump *d)
 {
 	struct moment now = clocks_now();
 	uint64_t cpu = clocks_thread_cpu();
 	struct monitor_cost cost;
-	int r, w;
+	int r = begin_output(d);
 
-	d->real_ns = now.real_ns;
-	r = monitor_tick(m, &now, f->value, d);
+	if (r != 0)
+		return r;
+	format_begin(&d->writer, &d->out, &now);
+	r = monitor_tick(d->monitor, &now, format_value, &d->writer);
 	cost.wall_ns = clocks_now().mono_ns - now.mono_ns;
 	cost.cpu_ns = clocks_thread_cpu() - cpu;
-	monitor_set_cost(m, &cost);
-	w = outbuf_flush(&d->out);
-	events_print(m);
-	return r < 0 ? r : w;
+	monitor_set_cost(d->monitor, &cost);
+	r = end_output(d, r);
+	events_print(d->monitor);
+	return r;
+}
+
+static int run(struct dump *d, uint64_t step, unsigned long count)
+{
+	uint64_t due = clocks_now().mono_ns;
+	sigset_t signals;
+
+	block_signals(&signals);
+	for (unsigned long i = 0;; i++) {
+		int r = tick(d);
+
+		if (r != 0 || (count && i + 1 == count))
+			return r;
+		/* A late tick moves the next one: never two at once. */
+		due = MAX(due + step, clocks_now().mono_ns);
+		if (sleep_until(due, &signals))
+			return 0;
+	}
+}
+
+static void find_host(char *buf, size_t size)
+{
+	const char *host = getenv("COLLECTD_HOSTNAME");
+
+	if (host && *host)
+		snprintf(buf, size, "%s", host);
+	else if (gethostname(buf, size - 1) < 0)
+		snprintf(buf, size, "localhost");
+}
+
+/* Returns the exit status. */
+static int tell_end(const struct dump *d, int r)
+{
+	/* A reader that went away is a way to stop, not a failure. */
+	if (r == 0 || r == -EPIPE)
+		return 0;
+	if (r == REPLACE_NO_FILE)
+		fprintf(stderr, "proctally: %s is not a regular file\n",
+			d->path);
+	else
+		fprintf(stderr, "proctally: %s%s%s\n", d->path ? d->path : "",
+			d->path ? ": " : "", strerror(-r));
+	return 1;
 }
 
 int dump_run(const struct dump_options *o)
 {
-	const struct format *f = find_format(o->format);
-	uint64_t step = (uint64_t)(o->interval_s * 1e9), due;
-	struct monitor *m = NULL;
-	struct dump d = {.interval_s = o->interval_s};
-	const char *host = getenv("COLLECTD_HOSTNAME");
-	sigset_t signals;
-	int r = monitor_open(&o->monitor, &m);
+	struct dump d = {.path = o->output};
+	int r = monitor_open(&o->monitor, &d.monitor);
 
 	if (r < 0) {
 		fprintf(stderr, "proctally: %s is unusable: %s\n",
 			o->monitor.proc_path, strerror(-r));
 		return 1;
 	}
-	outbuf_init(&d.out, STDOUT_FILENO);
-	if (host && *host)
-		snprintf(d.host, sizeof(d.host), "%s", host);
-	else if (gethostname(d.host, sizeof(d.host) - 1) < 0)
-		strcpy(d.host, "localhost");
-	block_signals(&signals);
-	due = clocks_now().mono_ns;
-	for (unsigned long i = 0; r == 0; i++) {
-		r = tick(&d, m, f);
-		if (r < 0 || (o->count && i + 1 == o->count))
-			break;
-		/* A late tick moves the next one: never two at once. */
-		due = MAX(due + step, clocks_now().mono_ns);
-		if (sleep_until(due, &signals))
-			break;
-	}
-	monitor_free(m);
-	/* A reader that went away is a way to stop, not a failure. */
-	if (r < 0 && r != -EPIPE)
-		fprintf(stderr, "proctally: %s\n", strerror(-r));
-	return r < 0 && r != -EPIPE;
+	find_host(d.host, sizeof(d.host));
+	r = format_open(&d.writer, o->format, d.host, o->interval_s);
+	if (r == 0)
+		r = run(&d, (uint64_t)(o->interval_s * 1e9), o->count);
+	format_close(&d.writer);
+	monitor_free(d.monitor);
+	return tell_end(&d, r);
 }

@@ -106,6 +106,17 @@ point 'help and manual page know the same calls and options' "$(
 		[ -s "$work/help.$what" ] || echo "no $what"
 		diff "$work/man.$what" "$work/help.$what" || true
 	done)"
+sed -n 's/^  --format NAME  *//p' "$work/out" | tr -d ',' | tr ' ' '\n' |
+	sort >"$work/help.formats"
+sed -n '/^\.It Fl -format/,/^\.El$/s/^\.It Cm //p' "$src/config/proctally.1" |
+	sort >"$work/man.formats"
+sed -n "s/.*compgen -W '\([a-z ]*putval[a-z ]*\)'.*/\1/p" \
+	"$src/contrib/completion/proctally.bash" | tr ' ' '\n' |
+	sort >"$work/completion.formats"
+point 'help, manual page and completion know the same formats' "$(
+	[ -s "$work/help.formats" ] || echo 'no formats'
+	diff "$work/help.formats" "$work/man.formats" || true
+	diff "$work/help.formats" "$work/completion.formats" || true)"
 point 'the completion knows the same calls and options' "$(
 	while read -r word; do
 		grep -qE -e "['= ]${word}[' )]" \
@@ -131,7 +142,11 @@ point 'what makes no sense is told, with status 2' "$(
 	ends 2 check
 	says err 'file'
 	ends 2 dump surplus
-	says err 'no arguments'
+	says err 'not a number of seconds: surplus'
+	ends 2 dump 1 2
+	says err 'too many arguments'
+	ends 2 dump --format netdata --output "$work/file"
+	says err 'netdata does not fit into a file'
 	ends 2 bench surplus
 	says err 'no arguments'
 	ends 2 dump --rules
@@ -139,6 +154,8 @@ point 'what makes no sense is told, with status 2' "$(
 	ends 2 dump --format nonsense
 	says err 'unknown format "nonsense"'
 	ends 2 check --count 1 "$work/good.yaml"
+	says err 'does not take'
+	ends 2 bench --output file
 	says err 'does not take'
 	ends 2 bench --format putval
 	says err 'does not take')"
@@ -228,6 +245,10 @@ point 'host and interval come from collectd, or from the options' "$(
 	ends 0 dump --rules "$work/good.yaml" --count 2
 	says out '^PUTVAL "somewhere/proctally-all/ps_rss" interval=0\.250 '
 	ends 0 dump --rules "$work/good.yaml" --count 1 --interval 7
+	says out 'interval=7\.000 '
+	ends 0 dump --rules "$work/good.yaml" --count 1 3
+	says out 'interval=3\.000 '
+	ends 0 dump 3 --rules "$work/good.yaml" --count 1 --interval 7
 	says out 'interval=7\.000 ')"
 point 'ticks come as often as they should, and no counter steps back' "$(
 	start=$(date +%s%N)

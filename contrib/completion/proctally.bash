@@ -8,7 +8,7 @@ _proctally()
 
 	COMPREPLY=()
 	case $prev in
-	--rules)
+	--rules | --output)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		compopt -o filenames 2>/dev/null
 		return
@@ -19,7 +19,7 @@ _proctally()
 		return
 		;;
 	--format)
-		mapfile -t COMPREPLY < <(compgen -W putval -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'putval influx prometheus graphite netdata' -- "$cur")
 		return
 		;;
 	--interval | --count)
@@ -36,7 +36,9 @@ _proctally()
 			compopt -o filenames 2>/dev/null
 			return
 			;;
-		dump) words='--rules --proc --sys --interval --count --format' ;;
+		dump)
+			words='--rules --proc --sys --interval --count --format --output'
+			;;
 		bench) words='--count --interval --rules --proc --sys' ;;
 		esac
 	fi
