@@ -30,13 +30,18 @@ point() {
 	fi
 }
 
+# leave_out NAME REASON: what cannot be here, and is no failure.
+leave_out() {
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
 # skip NAME REASON: what is missing is a failure where CI=true.
 skip() {
 	if [ "${CI:-}" = true ]; then
 		point "$1" "$2, and CI=true"
 	else
-		n=$((n + 1))
-		echo "ok $n - $1 # SKIP $2"
+		leave_out "$1" "$2"
 	fi
 }
 
@@ -276,8 +281,7 @@ if [ "${STATIC_LIBS:-no}" = yes ]; then
 	point "$name" "$(ldd "$plugin" | awk '{ print $1 }' |
 		grep -vE '^(linux-vdso|linux-gate|libc|libpthread|ld-linux[^.]*|/.*/ld-linux[^.]*)\.so' || true)"
 else
-	n=$((n + 1))
-	echo "ok $n - $name # SKIP built without --with-static-libs"
+	leave_out "$name" 'built without --with-static-libs'
 fi
 
 # --- Values ---
@@ -478,29 +482,93 @@ point 'a /proc that is not there is told, and the daemon runs' \
 
 # --- A neighbour that uses select() ---
 
-name='beside 2,000 processes a plugin that uses select() works'
-if [ -f "$work/plugins/selectuser.so" ]; then
+# Limits of processes, each with what counts towards it now: of the kernel, of
+# each control group that we are in, and of our user, which holds not for root.
+# Each takes less than 200 kB, and what memory there is, is a limit as well.
+pid_limits() {
+	awk '/^MemAvailable:/ { print "memory for", int($2 / 200), 0 }' \
+		/proc/meminfo
+	tasks=$(sed 's/.*\/\([0-9]*\) .*/\1/' /proc/loadavg)
+	for file in pid_max threads-max; do
+		[ ! -r "/proc/sys/kernel/$file" ] ||
+			echo "kernel.$file $(cat "/proc/sys/kernel/$file") $tasks"
+	done
+	[ "$(id -u)" = 0 ] || awk -v tasks="$tasks" '
+		/^Max processes/ { print "RLIMIT_NPROC", $3, tasks }' \
+		/proc/self/limits
+	sed -n 's,^[0-9]*:pids:,/pids,p; s,^0::,,p' /proc/self/cgroup |
+		while read -r group; do
+			while :; do
+				in=/sys/fs/cgroup$group
+				[ ! -r "$in/pids.max" ] ||
+					echo "pids.max $(cat "$in/pids.max")" \
+						"$(cat "$in/pids.current")"
+				case $group in
+				*/*) group=${group%/*} ;;
+				*) break ;;
+				esac
+			done
+		done
+}
+
+# What else is to run beside the crowd: collectd, this script, the machine.
+spare=500
+crowd=5000
+limit=$(pid_limits | awk -v spare="$spare" '
+	$(NF - 1) !~ /^[0-9]+$/ { next }
+	n == "" || $(NF - 1) - $NF - spare < n {
+		n = $(NF - 1) - $NF - spare
+		by = substr($0, 1, length($0) - length($NF) - 1)
+	}
+	END { if (n != "") print (n < 0 ? 0 : n), by }')
+
+crowd_is_there() {
+	[ -e "$work/crowd.there" ]
+}
+
+crowd_is_gone() {
+	! kill -0 "$crowd_pid" || grep -qs '^State:.Z' "/proc/$crowd_pid/status"
+}
+
+name="beside 5,000 processes a plugin that uses select() works"
+if [ -n "$limit" ] && [ "${limit%% *}" -lt "$crowd" ]; then
+	crowd=${limit%% *}
+	leave_out "$name" "${limit#* } allows $crowd only"
+	name="beside $crowd processes a plugin that uses select() works"
+fi
+if [ ! -f "$work/plugins/selectuser.so" ]; then
+	skip "$name" 'selectuser is not built'
+elif [ "$crowd" -gt 0 ]; then
 	mkfifo "$work/crowd"
 	exec 7<>"$work/crowd"
+	# They end with fd 7, and their parent, who counts as well, waits for them.
 	# shellcheck disable=SC2016
 	"$work/many$id" -c '
-		i=0
-		while [ $i -lt 2000 ]; do
+		i=1
+		while [ $i -lt "$1" ]; do
 			read -r x <&3 &
 			i=$((i + 1))
 		done
-		read -r x <&3' 3<"$work/crowd" >/dev/null 2>&1 7>&- 8>&- &
-	pids="$pids $!"
+		: >"$2"
+		read -r x <&3
+		wait' many "$crowd" "$work/crowd.there" 3<"$work/crowd" \
+		>/dev/null 2>&1 7>&- 8>&- &
+	crowd_pid=$!
+	pids="$pids $crowd_pid"
+	findings=
+	await 60 crowd_is_there || findings="they did not come within 60 s
+"
 	extra='LoadPlugin selectuser'
 	block "$(rules_of select)" | prepare select
 	echo 'sampling: {gate: off}' >>"$work/select/rules.yaml"
 	run select
-	point "$name" "$(
-		want many ps_count 1 2001
+	point "$name" "$findings$(
+		want many ps_count 1 "$crowd"
 		goes_on many ps_count
 		goes_on many ps_count
 		kept=$(value _self file_handles-kept 1)
-		[ "${kept:-0}" -ge 500 ] || echo "only $kept descriptors kept"
+		[ "${kept:-0}" -ge 500 ] || [ "$crowd" -lt 500 ] ||
+			echo "only $kept descriptors kept"
 		grep 'selectuser: fd' "$dir/log" >"$work/numbers" ||
 			echo 'it says nothing'
 		grep -vE 'selectuser: fd [1-6]?[0-9] select 1' "$work/numbers"
@@ -510,8 +578,7 @@ if [ -f "$work/plugins/selectuser.so" ]; then
 	point 'with that many it ends in time, too' "$stopped"
 	extra=
 	exec 7>&-
-else
-	skip "$name" 'selectuser is not built'
+	await 30 crowd_is_gone || true
 fi
 
 # --- A process that hangs ---
@@ -529,7 +596,7 @@ if grep -qs ready "$work/stuck"; then
 	stuck=$(head -n 1 "$work/stuck")
 	block "$(rules_of stall)" | prepare stall
 	cat >>"$work/stall/rules.yaml" <<END
-- {name: stuck, comm: 'glob:stuck0.*'}
+- {name: stuck, comm: stuck0.$stuckfs}
 END
 	run stall
 	point "$name" "$(

@@ -44,7 +44,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOUNTPOINT "/tmp" /* of our own mount namespace */
+/* Always there, and below a mount: what is no mount cannot be made private. */
+#define MOUNTPOINT "/proc/fs"
 
 enum how {
 	MMAP,
@@ -360,10 +361,11 @@ static void end_all(unsigned n)
 		;
 }
 
+/* What is mounted below /proc is ours alone; in a chroot / may be no mount. */
 static bool in_own_mount_namespace(void)
 {
 	return unshare(CLONE_NEWNS) == 0 &&
-	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+	       mount("none", "/proc", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 static bool parse_how(const char *text, enum how *ret)
@@ -413,7 +415,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (access("/dev/fuse", R_OK | W_OK) < 0 || !in_own_mount_namespace()) {
-		fprintf(stderr, "stuckfs: no FUSE, or not root\n");
+		fprintf(stderr, "stuckfs: no FUSE, or not root: %s\n",
+			strerror(errno));
 		return EXIT_NO_FUSE;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
