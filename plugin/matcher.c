@@ -310,7 +310,7 @@ struct str matcher_capture(const struct matcher *m, unsigned i,
 	const PCRE2_SIZE *range = pcre2_get_ovector_pointer(scratch->data);
 
 	range += 2 * (size_t)group_number(m, i);
-	if (range[0] == PCRE2_UNSET)
+	if (range[0] == PCRE2_UNSET || value.n == 0)
 		return STR("");
 	return (struct str){value.s + range[0], range[1] - range[0]};
 }
@@ -332,7 +332,7 @@ struct str matcher_unnamed(const struct matcher *m, struct str value,
 			break;
 	}
 	range += 2 * (size_t)group;
-	if (range[0] == PCRE2_UNSET)
+	if (range[0] == PCRE2_UNSET || value.n == 0)
 		return STR("");
 	return (struct str){value.s + range[0], range[1] - range[0]};
 }
