@@ -165,6 +165,7 @@ bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
 {
 	const struct proc *p = c->proc;
 
+	c->walked = true;
 	for (unsigned i = 1; i <= INHERIT_STEPS_MAX; i++) {
 		const struct proc_entry *e = proctab_parent(c->tab, p);
 		const struct proc_place *from;

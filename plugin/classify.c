@@ -232,10 +232,24 @@ static void mark(struct subject *s, enum subject_source source, int r)
 		s->absent |= SUBJECT_BIT(source);
 }
 
+/*
+ * Some time has passed since the process was looked at: what is read now must
+ * be of the same one.
+ */
+static int enter(struct classifier *c)
+{
+	if (!c->entered)
+		c->lost = proctab_look_again(c->tab, c->entry);
+	c->entered = true;
+	return c->lost;
+}
+
 static void fetch_owner(struct classifier *c, struct subject *s)
 {
-	int r = procfs_owner(c->fs, &c->proc->at, &s->uid, &s->gid);
+	int r = enter(c);
 
+	if (r == 0)
+		r = procfs_owner(c->fs, &c->proc->at, &s->uid, &s->gid);
 	if (r == 0) {
 		s->user =
 		    users_name(c->users, s->uid, c->user, sizeof(c->user));
@@ -251,8 +265,10 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 {
 	struct cgroup_names names;
 	struct str text;
-	int r = procfs_read(c->fs, &c->proc->at, PROCFS_CGROUP, &text);
+	int r = enter(c);
 
+	if (r == 0)
+		r = procfs_read(c->fs, &c->proc->at, PROCFS_CGROUP, &text);
 	if (r == 0) {
 		c->proc->cgroup_hash = (uint32_t)hash_bytes(text);
 		c->proc->flags |= PROC_CGROUP_KNOWN;
@@ -275,8 +291,10 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 static void fetch_exe(struct classifier *c, struct subject *s)
 {
 	struct str text;
-	int r = procfs_exe(c->fs, &c->proc->at, &text);
+	int r = enter(c);
 
+	if (r == 0)
+		r = procfs_exe(c->fs, &c->proc->at, &text);
 	if (r == 0) {
 		text.n = MIN(text.n, (size_t)TEXT_SIZE);
 		memcpy(c->exe_text, text.s, text.n);
@@ -379,9 +397,11 @@ static void count_denied(struct classifier *c)
 	c->n_unreadable_cmdline += !!(c->denied & SUBJECT_BIT(SUBJECT_CMDLINE));
 }
 
-static void begin_subject(struct classifier *c, struct proc *p,
+static void begin_subject(struct classifier *c, struct proc_entry *e,
 			  const struct answer *answer, bool anyhow)
 {
+	const struct proc *p = e->proc;
+
 	c->subject = (struct subject){
 	    .fetch = fetch,
 	    .arg = c,
@@ -393,8 +413,11 @@ static void begin_subject(struct classifier *c, struct proc *p,
 	    .kernel = p->flags & PROC_KERNEL,
 	    .find_kin = classify_find_kin,
 	};
-	c->proc = p;
-	c->unsure = c->passed_by = false;
+	c->entry = e;
+	c->proc = e->proc;
+	c->entered = false;
+	c->lost = 0;
+	c->unsure = c->passed_by = c->walked = false;
 	c->anyhow = anyhow;
 	c->denied = 0;
 	if (answer)
@@ -442,29 +465,36 @@ static void classify_in(struct classifier *c, size_t view,
 	placing->pending |= (s->pending & name_sources(name)) != 0;
 }
 
-void classify(struct classifier *c, struct proc *p, const struct answer *answer,
-	      bool anyhow, struct placing *ret)
+void classify(struct classifier *c, struct proc_entry *e,
+	      const struct answer *answer, bool anyhow, struct placing *ret)
 {
-	begin_subject(c, p, answer, anyhow);
+	const unsigned told =
+	    SUBJECT_BIT(SUBJECT_STAT) | SUBJECT_BIT(SUBJECT_OWNER);
+	const struct subject *s = &c->subject;
+
+	begin_subject(c, e, answer, anyhow);
 	ret->pending = false;
 	for (size_t i = 0; i < c->rules->n_views; i++)
 		classify_in(c, i, ret);
+	ret->lost = c->lost;
+	ret->may_move = c->walked || (s->have | s->absent | s->pending) & ~told;
 	ret->unsure = c->unsure || c->passed_by;
 	ret->pending |= c->passed_by;
 	if (!ret->pending)
 		count_denied(c);
 }
 
-bool classify_traits(struct classifier *c, struct proc *p, bool anyhow)
+bool classify_traits(struct classifier *c, struct proc_entry *e, bool anyhow)
 {
 	struct rule_traits traits;
 
-	if (c->proc != p)
-		begin_subject(c, p, NULL, anyhow);
+	if (c->entry != e)
+		begin_subject(c, e, NULL, anyhow);
 	c->anyhow = anyhow;
 	ruleset_traits(c->rules, &c->subject, &traits);
 	if ((traits.pending || c->passed_by) && !anyhow)
 		return false;
-	classify_set_traits(p, &traits);
+	if (!c->lost)
+		classify_set_traits(e->proc, &traits);
 	return true;
 }

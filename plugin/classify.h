@@ -33,14 +33,18 @@ struct classifier {
 
 	/* The process that is being asked about. */
 	struct subject subject;
+	struct proc_entry *entry;
 	struct proc *proc;
-	bool anyhow; /* do not wait for what is on its way */
+	bool entered; /* its descriptors were made sure of, with outcome: */
+	int lost;     /* 0, or what proctab_look_again() returned */
+	bool anyhow;  /* do not wait for what is on its way */
 	char user[16], group[16];
 	char *cgroup_text, *exe_text, *argv0_text;
 	char *cmdline_text; /* limits.cmdline bytes */
 
 	bool unsure;	 /* something could not be read for our own want */
 	bool passed_by;	 /* somebody who is not decided yet was passed by */
+	bool walked;	 /* it was looked for whom it inherits from */
 	unsigned denied; /* SUBJECT_BIT()s that were refused */
 
 	/* Answers to be used again, so that asking allocates nothing. */
@@ -71,8 +75,10 @@ struct placing_in {
 };
 
 struct placing {
-	bool pending; /* what is on its way may change it */
-	bool unsure;  /* a read failed for our own want: ask again */
+	bool pending;  /* what is on its way may change it */
+	bool unsure;   /* a read failed for our own want: ask again */
+	bool may_move; /* what was decided on is not seen in stat */
+	int lost;      /* not 0: nothing was learned; as c->lost */
 	struct placing_in in[RULE_VIEWS_MAX];
 };
 
@@ -113,16 +119,16 @@ bool classifier_refresh(struct classifier *c);
  * Asks the rules. `answer` is the process's command line if it was read, else
  * NULL: then it is asked for if a rule wants it, and `pending` is set, as it
  * is while an ancestor is not decided. `anyhow` goes without what is pending.
- * The directory of the process should be entered.
+ * The directory of the process is entered if something there is read.
  */
-void classify(struct classifier *c, struct proc *p, const struct answer *answer,
-	      bool anyhow, struct placing *ret);
+void classify(struct classifier *c, struct proc_entry *e,
+	      const struct answer *answer, bool anyhow, struct placing *ret);
 
 /*
  * Learns of a process what others ask for: right after classify(), or without
- * it. Returns false if it has to wait for an answer.
+ * it. Returns false if it has to wait for an answer; c->lost is set as there.
  */
-bool classify_traits(struct classifier *c, struct proc *p, bool anyhow);
+bool classify_traits(struct classifier *c, struct proc_entry *e, bool anyhow);
 
 /*
  * A read of a process, for the lane: the caller fills in what it is of and

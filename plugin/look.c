@@ -223,8 +223,8 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	}
 	p->ppid = (pid_t)st.field[STAT_FIELD_PPID];
 	watch_exec(p, &st);
-	/* What it is may show only after some time: exec, title, owner. */
-	if (p->start > t->young_start && !(p->flags & PROC_NEW) &&
+	/* What it is may show only after some time: by its title, say. */
+	if (p->start > t->young_start && p->flags & PROC_MAY_MOVE &&
 	    proc_has_run(t, p))
 		p->flags |= PROC_RENAMED;
 	/* The text is not needed any more: the scratch buffer may go. */

@@ -195,6 +195,19 @@ void monitor_end_move(struct monitor *m)
 	m->moving = false;
 }
 
+/* What it does there is read from now on. */
+static void sample_for(struct monitor *m, struct proc_entry *e,
+		       metric_mask wanted)
+{
+	const struct proc *p = e->proc;
+
+	/* What was read for the groups that it leaves need not be again. */
+	if (!(p->flags & PROC_NEW))
+		wanted &= ~p->have;
+	if (wanted && proctab_look_again(&m->tab, e) == 0)
+		proctab_sample(&m->tab, e, wanted, &m->growth);
+}
+
 /* To the places that m->moving_to says. */
 static void move(struct monitor *m, struct proc_entry *e)
 {
@@ -215,10 +228,7 @@ static void move(struct monitor *m, struct proc_entry *e)
 		if (g && g != p->place[i].group)
 			welcome(m, p, g);
 	}
-	/* What was read for the groups that it leaves need not be again. */
-	if (wanted)
-		proctab_sample(&m->tab, e, is_new ? wanted : wanted & ~p->have,
-			       &m->growth);
+	sample_for(m, e, wanted);
 	known = p->have & m->tab.counters & ~m->growth.rows;
 	monitor_end_move(m);
 	monitor_count(m, p, &m->growth);
@@ -261,10 +271,18 @@ static bool ask_rules(struct monitor *m, struct proc_entry *e,
 	struct placing pl;
 	int r;
 
-	classify(&m->classifier, p, answer, when == NOW_ANYHOW, &pl);
+	classify(&m->classifier, e, answer, when == NOW_ANYHOW, &pl);
+	if (pl.lost) {
+		if (pl.lost != PROC_GONE)
+			place_later(m, e, pl.lost);
+		return true;
+	}
 	if (pl.pending && when == NOW_IF_SURE)
 		return false;
 	r = find_places(m, p, &pl);
+	p->flags &= ~(uint32_t)PROC_MAY_MOVE;
+	if (pl.may_move)
+		p->flags |= PROC_MAY_MOVE;
 	if (r == 0)
 		move(m, e);
 	if (r < 0 || pl.unsure)
@@ -278,18 +296,11 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 {
 	struct proc *p = e->proc;
 	bool done = true;
-	int r;
 
 	if (p->flags & (PROC_IS_GONE | PROC_HANGS))
 		return true;
 	m->reading = e;
-	r = proctab_look_again(&m->tab, e);
-	if (r) {
-		if (r != PROC_GONE)
-			place_later(m, e, r);
-		return true;
-	}
-	m->classifier.proc = NULL;
+	m->classifier.entry = NULL;
 	if (answer || p->flags & (PROC_NEW | PROC_RENAMED)) {
 		p->flags &= ~(uint32_t)PROC_TRAITS_KNOWN;
 		done = ask_rules(m, e, answer, when);
@@ -297,7 +308,7 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 	/* A command line that was joined once must not be joined again. */
 	if (p->flags & PROC_WANTS_TRAITS ||
 	    (p->traits && !(p->flags & PROC_TRAITS_KNOWN)))
-		done &= classify_traits(&m->classifier, p, when == NOW_ANYHOW);
+		done &= classify_traits(&m->classifier, e, when == NOW_ANYHOW);
 	proctab_leave(&m->tab, p);
 	return done;
 }
