@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base.h"
 #include "group.h"
 #include "metric.h"
@@ -73,3 +75,31 @@ struct monitor_figures {
 };
 
 void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret);
+
+/* One process, for those who show it; strings live until the next tick. */
+struct monitor_member {
+	pid_t pid;
+	uint64_t start_ns;  /* CLOCK_BOOTTIME; with pid: who it is */
+	const char *comm;   /* may hold any byte */
+	const char *group;  /* NULL: in none (yet) */
+	const char *series; /* of its own beside that; or NULL */
+	bool dropped;	    /* it is counted nowhere */
+	bool other;	    /* no rule took it, nor an ancestor of it */
+	char state;
+	bool has_cpu, has_rss;
+	uint64_t cpu_us; /* since it started */
+	uint64_t rss_bytes;
+};
+
+typedef void member_fn(void *arg, const struct monitor_member *m);
+
+/*
+ * Tells the processes as the last tick left them, by ascending pid; those of
+ * which nothing could be read are left out. Views count from 0 in the order of
+ * the rule file. Returns false if there is no such view.
+ */
+bool monitor_each_member(const struct monitor *m, size_t view, member_fn *fn,
+			 void *arg);
+
+/* False until a rule file was good. */
+bool monitor_has_rules(const struct monitor *m);
