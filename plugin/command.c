@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "check.h"
 #include "dump.h"
+#include "match.h"
 #include "netdata.h"
 
 enum {
@@ -133,10 +134,27 @@ static int run_import_netdata(_unused_ const struct options *o, char **args,
 	return netdata_run(args[0]);
 }
 
+static int run_match(const struct options *o, _unused_ char **args, int n_args)
+{
+	struct match_options m = {
+	    .monitor = monitor_options(o),
+	    .interval_s = o->interval_s > 0 ? o->interval_s : 1,
+	};
+
+	if (n_args) {
+		fprintf(stderr, "proctally match: takes no arguments\n");
+		return EXIT_USAGE;
+	}
+	return match_run(&m);
+}
+
 static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
     {"dump", "rpsicfo", "[S]",
      "print what the plugin would hand to collectd, every interval", run_dump},
+    {"match", "rpi", "",
+     "print what each group uses, and which processes no rule takes",
+     run_match},
     {"bench", "rpsic", "",
      "measure the cost of a tick beside a bare loop of the same reads",
      run_bench},
@@ -161,7 +179,7 @@ static const char *const option_help[][2] = {
     {"--rules FILE", "the rule file (" PROCTALLY_RULES ")"},
     {"--proc ROOT", "where procfs is mounted (/proc)"},
     {"--sys ROOT", "where sysfs is mounted (/sys)"},
-    {"--interval S", "seconds between ticks (10; bench: 0.2)"},
+    {"--interval S", "seconds between ticks (10; match: 1, bench: 0.2)"},
     {"--count N", "ticks (for ever; bench: 20)"},
     {"--format NAME", NULL}, /* the names themselves */
     {"--output FILE", "replace this file with each tick"},

@@ -50,6 +50,13 @@ bool monitor_has_rules(const struct monitor *m)
 	return m->rules != NULL;
 }
 
+const char *monitor_view_name(const struct monitor *m, size_t view)
+{
+	if (!m->rules || view >= m->rules->n_views)
+		return NULL;
+	return m->rules->view[view].name ? m->rules->view[view].name : "app";
+}
+
 bool monitor_each_member(const struct monitor *m, size_t view, member_fn *fn,
 			 void *arg)
 {

@@ -101,5 +101,8 @@ typedef void member_fn(void *arg, const struct monitor_member *m);
 bool monitor_each_member(const struct monitor *m, size_t view, member_fn *fn,
 			 void *arg);
 
+/* "app" is that of the rules outside `views`; NULL if there is no such view. */
+const char *monitor_view_name(const struct monitor *m, size_t view);
+
 /* False until a rule file was good. */
 bool monitor_has_rules(const struct monitor *m);

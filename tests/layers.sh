@@ -18,6 +18,7 @@ layers='
 3 lane runner exits gpu proctab look sample
 4 monitor classify members notice place reload selfstat series pssread
 5 plugin command check dump bench alloccount events netdata format replace
+5 board cell match roster table watch
 '
 
 n=0

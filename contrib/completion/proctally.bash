@@ -28,7 +28,7 @@ _proctally()
 	esac
 
 	if ((COMP_CWORD == 1)); then
-		words='check dump bench import-netdata --help --version'
+		words='check dump match bench import-netdata --help --version'
 	else
 		case ${COMP_WORDS[1]} in
 		check | import-netdata)
@@ -39,6 +39,7 @@ _proctally()
 		dump)
 			words='--rules --proc --sys --interval --count --format --output'
 			;;
+		match) words='--rules --proc --interval' ;;
 		bench) words='--count --interval --rules --proc --sys' ;;
 		esac
 	fi
