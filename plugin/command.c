@@ -12,6 +12,7 @@
 #include "dump.h"
 #include "match.h"
 #include "netdata.h"
+#include "top.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -148,6 +149,21 @@ static int run_match(const struct options *o, _unused_ char **args, int n_args)
 	return match_run(&m);
 }
 
+static int run_top(const struct options *o, _unused_ char **args, int n_args)
+{
+	struct top_options t = {
+	    .monitor = monitor_options(o),
+	    .interval_s = o->interval_s > 0 ? o->interval_s : 2,
+	    .count = o->count,
+	};
+
+	if (n_args) {
+		fprintf(stderr, "proctally top: takes no arguments\n");
+		return EXIT_USAGE;
+	}
+	return top_run(&t);
+}
+
 static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
     {"dump", "rpsicfo", "[S]",
@@ -155,6 +171,7 @@ static const struct call calls[] = {
     {"match", "rpi", "",
      "print what each group uses, and which processes no rule takes",
      run_match},
+    {"top", "rpic", "", "show what each group uses, live", run_top},
     {"bench", "rpsic", "",
      "measure the cost of a tick beside a bare loop of the same reads",
      run_bench},
@@ -179,7 +196,8 @@ static const char *const option_help[][2] = {
     {"--rules FILE", "the rule file (" PROCTALLY_RULES ")"},
     {"--proc ROOT", "where procfs is mounted (/proc)"},
     {"--sys ROOT", "where sysfs is mounted (/sys)"},
-    {"--interval S", "seconds between ticks (10; match: 1, bench: 0.2)"},
+    {"--interval S",
+     "seconds between ticks (10; match: 1, top: 2, bench: 0.2)"},
     {"--count N", "ticks (for ever; bench: 20)"},
     {"--format NAME", NULL}, /* the names themselves */
     {"--output FILE", "replace this file with each tick"},

@@ -18,7 +18,7 @@ layers='
 3 lane runner exits gpu proctab look sample
 4 monitor classify members notice place reload selfstat series pssread
 5 plugin command check dump bench alloccount events netdata format replace
-5 board cell match roster table watch
+5 board cell match roster screen table top view watch
 '
 
 n=0
@@ -110,6 +110,9 @@ point 'PCRE2 is known in rule and matcher files alone' \
 	"$(only_in 'pcre2' '(rule|matcher)(-[a-z]*)?\.[ch]')"
 point 'collectd is known in plugin.c alone' \
 	"$(only_in 'collectd/' 'plugin\.c')"
+
+point 'ncurses is known in screen.c alone' \
+	"$(only_in '(curses|term)\.h' 'screen\.c')"
 
 # Written data sits in .data, .bss or a common block; constant data with
 # addresses in it is .data.rel.ro. Sanitizers add variables of their own.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# `proctally match`, below a /proc of our own and on this host.
+# Tables of groups that are printed: `proctally match`, and `proctally top`
+# where there is no terminal. Below a /proc of our own, and on this host.
 set -eu
 
 src=${top_srcdir:-.}
@@ -57,11 +58,10 @@ match() {
 		--interval 0.05 "$@"
 }
 
-# What cannot be read of some processes may be told.
 silent() {
-	! grep -v ' unreadable for ' "$work/$1" >"$work/noise" || {
+	[ ! -s "$work/$1" ] || {
 		echo "on standard $1:"
-		cat "$work/noise"
+		cat "$work/$1"
 	}
 }
 
@@ -254,12 +254,16 @@ point 'CPU is what was used between the two ticks' "$(
 
 # --- match of this host ---
 
-nap=$((1000000 + $$))
-sleep "$nap" &
+# A process with a name that nobody else has, and that does not end.
+nap=nap$$
+mkfifo "$work/never"
+printf '#!/bin/sh\nread -r _ <%s\n' "'$work/never'" >"$work/$nap"
+chmod +x "$work/$nap"
+"$work/$nap" &
 child=$!
 # The shell has to become it first.
 for _ in $(seq 100); do
-	! grep -qs '(sleep)' "/proc/$child/stat" || break
+	! grep -qsF "($nap)" "/proc/$child/stat" || break
 	sleep 0.1
 done
 point 'match of this host finds a process of ours' "$(
@@ -267,12 +271,11 @@ point 'match of this host finds a process of ours' "$(
 		defaults: {collect: {pss: off}}
 		rules:
 		- {name: kernel, kernel: true}
-		- {name: sleepers, cmdline: '^sleep $nap$'}
+		- {name: nappers, comm: $nap}
 		other: {name: rest}
 	END
 	ends 0 match --rules "$work/host.yaml" --interval 0.2
-	silent err
-	says out '^sleepers +[0-9.]+ +[0-9.]+[KM] +1 .* [0-9]+s$'
+	says out '^nappers +[0-9.]+ +[0-9.]+[KM] +1 .* [0-9]+s$'
 	says out '^rest +[0-9.]+ '
 	says out '^dropped: 0 processes$'
 	# What is listed is what the group has.
@@ -288,11 +291,11 @@ point 'match of this host finds a process that no rule takes' "$(
 		  any: true
 		  kernel: any
 		  children: none
-		  not: {cmdline: '^sleep $nap$'}
+		  not: {comm: $nap}
 	END
 	ends 0 match --rules "$work/host.yaml" --interval 0.2
 	says out '^other: 1 process that no rule takes$'
-	says out '^  sleep +1 +[0-9.]+ +[0-9.]+[KM]$'
+	says out "^  $nap +1 +[0-9.]+ +[0-9.]+[KM]\$"
 	says out '^dropped: 0 processes$')"
 kill "$child"
 child=
@@ -305,21 +308,87 @@ point 'rules that cannot be loaded are told with line and column, status 1' "$(
 	says err 'bad\.yaml:2:13: error: unknown key "comn"'
 	ends 1 match --rules "$work/none.yaml"
 	silent out
-	says err 'none\.yaml.*No such file')"
-point 'a /proc that is not there is an error' "$(
-	ends 1 match --rules "$work/rules.yaml" --proc "$work/none"
+	says err 'none\.yaml.*No such file'
+	ends 1 top --count 1 --rules "$work/bad.yaml"
 	silent out
-	says err 'none.*No such file')"
+	says err 'bad\.yaml:2:13: error: ')"
+point 'a /proc that is not there is an error' "$(
+	for call in 'match' 'top --count 1'; do
+		# shellcheck disable=SC2086
+		ends 1 $call --rules "$work/rules.yaml" --proc "$work/none"
+		silent out
+		says err 'none.*No such file'
+	done)"
 point 'what makes no sense is told, with status 2' "$(
 	ends 2 match surplus
 	says err 'no arguments'
 	ends 2 match --count 2
-	says err 'does not take')"
-point 'where nothing can be written it fails' "$(
+	says err 'does not take'
+	ends 2 top surplus
+	says err 'no arguments'
+	ends 2 top --format putval
+	says err 'does not take'
+	ends 2 top --rules "$work/rules.yaml"
+	silent out
+	says err 'no terminal.*--count')"
+point 'where nothing can be written they fail' "$(
+	for call in match 'top --count 1'; do
+		status=0
+		# shellcheck disable=SC2086
+		timeout -k 5 60 "$command" $call --rules "$work/rules.yaml" \
+			--interval 0.05 >/dev/full 2>"$work/err" </dev/null ||
+			status=$?
+		[ "$status" = 1 ] || echo "$call: status $status"
+		says err 'No space left'
+	done)"
+point 'a reader that went away is no failure' "$(
+	{
+		status=0
+		timeout -k 5 60 "$command" top --rules "$work/rules.yaml" \
+			--proc "$work/proc" --count 1000 --interval 0.05 \
+			2>"$work/err" </dev/null || status=$?
+		echo "$status" >"$work/status"
+	} | head -n 1 >"$work/out"
+	[ "$(cat "$work/status")" = 0 ] || echo "status $(cat "$work/status")"
+	silent err)"
+
+# --- top without a terminal ---
+
+point 'top prints as many tables as it is told, without escapes' "$(
+	ends 0 top --rules "$work/rules.yaml" --proc "$work/proc" --count 3 \
+		--interval 0.1
+	silent err
+	[ "$(grep -c '^GROUP ' "$work/out")" = 3 ] || cat "$work/out"
+	[ "$(grep -cE '  10 processes  5 groups  CPU 0\.0%  tick [0-9.]+ ms$' \
+		"$work/out")" = 3 ] || cat "$work/out"
+	grep -q "$(printf '\033')" "$work/out" && echo 'escapes'
+	sed '1d; /^$/,$d' "$work/out" >"$work/table"
+	mv "$work/table" "$work/out"
+	is <<-END
+		$(groups)
+		$(row other 0.0 920K 4 - - - - 0 4 -)
+		$(row "$name63" 0.0 4.0K 1 - - - - 0 1 -)
+		$(row down 0.0 - 0 - - - - 0 0 -)
+	END
+)"
+for signal in TERM INT HUP; do
+	# A background job of a script ignores INT; env sets it back.
+	rm -f "$work/out"
+	env --default-signal=INT "$command" top --rules "$work/rules.yaml" \
+		--count 100000 --interval 0.2 >"$work/out" 2>"$work/err" \
+		</dev/null &
+	child=$!
+	for _ in $(seq 100); do
+		[ ! -s "$work/out" ] || break
+		sleep 0.1
+	done
+	kill "-$signal" "$child"
 	status=0
-	timeout -k 5 60 "$command" match --rules "$work/rules.yaml" \
-		--interval 0.05 >/dev/full 2>"$work/err" </dev/null || status=$?
-	[ "$status" = 1 ] || echo "status $status"
-	says err 'No space left')"
+	wait "$child" || status=$?
+	child=
+	point "SIG$signal ends it with status 0" "$(
+		[ "$status" = 0 ] || echo "status $status"
+		says out '^GROUP ')"
+done
 
 echo "1..$n"

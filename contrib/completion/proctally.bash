@@ -28,7 +28,7 @@ _proctally()
 	esac
 
 	if ((COMP_CWORD == 1)); then
-		words='check dump match bench import-netdata --help --version'
+		words='check dump match top bench import-netdata --help --version'
 	else
 		case ${COMP_WORDS[1]} in
 		check | import-netdata)
@@ -40,6 +40,7 @@ _proctally()
 			words='--rules --proc --sys --interval --count --format --output'
 			;;
 		match) words='--rules --proc --interval' ;;
+		top) words='--rules --proc --interval --count' ;;
 		bench) words='--count --interval --rules --proc --sys' ;;
 		esac
 	fi
