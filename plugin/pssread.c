@@ -95,8 +95,8 @@ static void offer(struct monitor *m, uint32_t i)
 	struct pss_policy policy;
 	struct pss_facts facts;
 
-	if (p->flags & (PROC_IS_GONE | PROC_IS_STALLED | PROC_HANGS |
-			PROC_AWAITS) ||
+	if (p->flags &
+		(PROC_IS_GONE | PROC_IS_STALLED | PROC_HANGS | PROC_AWAITS) ||
 	    !pssread_now(m, p, &facts.now) || !policy_of(m, p, &policy))
 		return;
 	facts.age_ns = age_of(m, p);

@@ -35,33 +35,38 @@ static char path[] = "/tmp/proctally-reload.XXXXXX";
  * All name the groups that must always be there; "@" is our pid, of which the
  * names of our processes are made.
  */
-static const char *const files[] = {
+static const char first[] =
     "rules:\n"
     "  - {name: even, comm: [a@, c@]}\n"
     "  - {name: odd, comm: [b@, d@], per_process: {by: slot}}\n"
-    "  - {name: rest, any: true}\n",
+    "  - {name: rest, any: true}\n";
 
+static const char second[] =
     "defaults: {children: none, recheck: 0s}\n"
     "rules:\n"
     "  - {name: odd, comm: 're:^[bd]@$'}\n"
     "  - {name: even, comm: 're:^[ac]@$'}\n"
     "  - {name: 'x-{{.Comm}}', comm: 'glob:[ef]@', max_groups: 1}\n"
     "  - {name: rest, any: true, kernel: any}\n"
-    "views: {user: {by: user}}\n",
+    "views: {user: {by: user}}\n";
 
+static const char third[] =
     "views: {two: {rules: [{name: all, any: true}]}, user: {by: user}}\n"
     "rules:\n"
     "  - {name: even, cmdline: 'reload', comm: [a@, c@]}\n"
     "  - {name: odd, ancestor: {comm: churn@}, comm: [b@, d@]}\n"
-    "  - {name: rest, any: true, per_process: {by: pid, top: {by: cpu, n: "
-    "3}}}\n"
-    "other: {action: drop}\n",
+    "  - name: rest\n"
+    "    any: true\n"
+    "    per_process: {by: pid, top: {by: cpu, n: 3}}\n"
+    "other: {action: drop}\n";
 
-    /* Not used: what was before goes on. */
-    "rules:\n  - {name: even, com: a@}\n",
-    "rules:\n  - {name: even, comm: a@}\ntests:\n"
-    "  - {comm: a@, expect: odd}\n",
-};
+/* These are not used: what was before goes on. */
+static const char wrong_key[] = "rules:\n  - {name: even, com: a@}\n";
+static const char wrong_test[] = "rules:\n  - {name: even, comm: a@}\n"
+				 "tests:\n  - {comm: a@, expect: odd}\n";
+
+static const char *const files[] = {first, second, third, wrong_key,
+				    wrong_test};
 
 static void write_rules(const char *text)
 {
