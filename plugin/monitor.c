@@ -8,6 +8,10 @@
 
 #define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
 
+enum {
+	HANG_TELL_S = 1, /* then its process is told of */
+};
+
 int monitor_open(const struct monitor_options *o, struct monitor **ret)
 {
 	struct procfs_options po = {.scale = o->scale};
@@ -182,16 +186,11 @@ static bool leave_hanging(void *arg)
 	classifier_put(&m->classifier, m->answer);
 	m->answer = NULL;
 	if (e) {
-		m->self.stalls++;
 		e->proc->flags |= PROC_HANGS;
 		if (m->moving)
 			monitor_end_move(m);
 		monitor_count(m, e->proc, &m->growth);
 		proctab_leave(&m->tab, e->proc);
-		monitor_tell(m, MONITOR_WARNING,
-			     "process %d (%s) keeps whoever reads its files "
-			     "waiting; it is left alone until it runs again",
-			     (int)e->pid, proc_comm(e->proc));
 	}
 	m->reading = NULL;
 	return procfs_renew(&m->fs) == 0;
@@ -237,6 +236,25 @@ static void begin_denied(struct monitor *m)
 			: SELFSTAT_ABSENT;
 }
 
+/*
+ * A host that is busy may keep a process from ending its exec for longer than
+ * we wait. One that has not run a second later hangs.
+ */
+static void tell_hanging(struct monitor *m, const struct proc_entry *e)
+{
+	struct proc *p = e->proc;
+
+	if (p->flags & PROC_HANG_TOLD ||
+	    m->tab.now_s - e->looked_s < HANG_TELL_S)
+		return;
+	p->flags |= PROC_HANG_TOLD;
+	m->self.stalls++;
+	monitor_tell(m, MONITOR_WARNING,
+		     "process %d (%s) keeps whoever reads its files waiting; "
+		     "it is left alone until it runs again",
+		     (int)e->pid, proc_comm(p));
+}
+
 /* Counts the processes of which a source was refused. */
 static void count_denied(struct selfstat *self, const struct proc *p)
 {
@@ -279,6 +297,8 @@ static void fold(struct monitor *m)
 			count_denied(self, p);
 		self->unreadable_stat += p->start == 0;
 		self->stalled += !!(p->flags & (PROC_IS_STALLED | PROC_HANGS));
+		if (p->flags & PROC_HANGS)
+			tell_hanging(m, &m->tab.entry[i]);
 	}
 	groups_end(&m->groups, m->now.mono_ns);
 	groups_expire(&m->groups, m->now.mono_ns, m->rules->idle_ns);

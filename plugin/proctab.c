@@ -361,7 +361,7 @@ static bool is_due(struct proctab *t, struct proc_entry *e)
 	if (p->flags & PROC_HANGS) {
 		if (!moved)
 			return false;
-		p->flags &= ~(uint32_t)PROC_HANGS;
+		p->flags &= ~(uint32_t)(PROC_HANGS | PROC_HANG_TOLD);
 	}
 	if (!p->start)
 		return true;
@@ -383,7 +383,7 @@ static bool is_due_ungated(struct proctab *t, struct proc_entry *e)
 {
 	if (e->proc->flags & PROC_HANGS && !t->nobody_hangs)
 		return false;
-	e->proc->flags &= ~(uint32_t)PROC_HANGS;
+	e->proc->flags &= ~(uint32_t)(PROC_HANGS | PROC_HANG_TOLD);
 	e->proc->at.keep = e->proc->worth;
 	e->proc->ran_tick = t->tick;
 	return true;
