@@ -206,6 +206,9 @@ static void put_off(struct monitor *m, int r)
 	/* Some of these may have been placed; asking again does no harm. */
 	for (size_t i = 0; i < m->n_fresh; i++)
 		proctab_try_again(&m->tab, &m->tab.entry[m->fresh[i]], r);
+	for (size_t i = 0; i < m->n_waiting; i++)
+		m->tab.entry[m->waiting[i]].proc->flags &=
+		    ~(uint32_t)PROC_IS_QUEUED;
 }
 
 /* What did they use, and which group is each in? */
@@ -214,7 +217,7 @@ static void sample_and_classify(struct monitor *m)
 	int r;
 
 	m->step = STEP_SAMPLE;
-	m->at = m->n_fresh = 0;
+	m->at = m->n_fresh = m->n_waiting = 0;
 	m->growth.rows = 0;
 	m->body_cpu_ns = 0;
 	r = runner_run(&m->runner, read_processes, leave_hanging, m, HANG_NS);

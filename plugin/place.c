@@ -407,13 +407,32 @@ static bool place_answered(struct monitor *m, enum when when)
 	return further;
 }
 
+/* Each is on the list once at most; so there is room for all. */
+static void queue(struct monitor *m, uint32_t i)
+{
+	struct proc *p = m->tab.entry[i].proc;
+
+	if (p->flags & PROC_IS_QUEUED || m->n_waiting == m->waiting_cap)
+		return;
+	p->flags |= PROC_IS_QUEUED;
+	m->waiting[m->n_waiting++] = i;
+}
+
+static uint32_t unqueue(struct monitor *m)
+{
+	uint32_t i = m->waiting[m->at++];
+
+	m->tab.entry[i].proc->flags &= ~(uint32_t)PROC_IS_QUEUED;
+	return i;
+}
+
 /* Those whose traits somebody asked for meanwhile: they come behind. */
 static void queue_wanted(struct monitor *m)
 {
 	struct classifier *c = &m->classifier;
 
-	for (size_t i = 0; i < c->n_want && m->n_waiting < m->waiting_cap; i++)
-		m->waiting[m->n_waiting++] = c->want[i];
+	for (size_t i = 0; i < c->n_want; i++)
+		queue(m, c->want[i]);
 	c->n_want = 0;
 }
 
@@ -423,7 +442,7 @@ static void place_fresh(struct monitor *m)
 		uint32_t i = m->fresh[m->at++];
 
 		if (!place_one(m, &m->tab.entry[i], NULL, NOW_IF_SURE))
-			m->waiting[m->n_waiting++] = i;
+			queue(m, i);
 		queue_wanted(m);
 	}
 }
@@ -434,14 +453,16 @@ static bool place_waiting(struct monitor *m)
 	bool further = false;
 
 	while (m->at < m->n_waiting) {
-		uint32_t i = m->waiting[m->at++];
+		uint32_t i = unqueue(m);
 		struct proc_entry *e = &m->tab.entry[i];
 
 		if (!(e->proc->flags & PROC_AWAITS) &&
-		    place_one(m, e, NULL, NOW_IF_SURE))
+		    place_one(m, e, NULL, NOW_IF_SURE)) {
 			further = true;
-		else
+		} else {
+			e->proc->flags |= PROC_IS_QUEUED;
 			m->waiting[m->n_kept++] = i;
+		}
 		queue_wanted(m);
 	}
 	m->n_waiting = m->n_kept;
@@ -465,7 +486,7 @@ static void place_anyhow(struct monitor *m)
 {
 	place_answered(m, NOW_ANYHOW);
 	while (m->at < m->n_waiting) {
-		struct proc_entry *e = &m->tab.entry[m->waiting[m->at++]];
+		struct proc_entry *e = &m->tab.entry[unqueue(m)];
 
 		if (!(e->proc->flags & PROC_AWAITS) ||
 		    e->proc->flags & PROC_NEW)

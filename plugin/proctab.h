@@ -38,8 +38,9 @@ enum proc_flag {
 	PROC_COMM_IS_LONG = 1 << 11,
 	PROC_WANTS_TRAITS = 1 << 12, /* somebody below it asked for them */
 	PROC_TRAITS_KNOWN = 1 << 13,
-	PROC_HANG_TOLD = 1 << 15,
 	PROC_MAY_MOVE = 1 << 14, /* by what stat does not show */
+	PROC_HANG_TOLD = 1 << 15,
+	PROC_IS_QUEUED = 1 << 16, /* the monitor's */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */
