@@ -21,11 +21,19 @@ static bool is_manager(struct classifier *c, const struct proc *p)
 	return ruleset_is_manager(c->rules, str_of(proc_comm(p)));
 }
 
+/*
+ * Something of it could not be read: it is asked about again in the next tick.
+ * Who asks for its traits once more would ask for ever.
+ */
+static bool is_put_off(const struct proc *p)
+{
+	return p->flags & PROC_LOOK_AGAIN &&
+	       p->flags & (PROC_TRAITS_KNOWN | PROC_WANTS_TRAITS);
+}
+
 /* Has the traits learned, in a later pass of this tick. */
 static void want_traits(struct classifier *c, const struct proc_entry *e)
 {
-	if (e->proc->flags & PROC_WANTS_TRAITS)
-		return;
 	if (array_reserve(&c->want, &c->want_cap, c->n_want + 1,
 			  sizeof(*c->want)))
 		return;
@@ -41,9 +49,11 @@ static bool add_traits(struct classifier *c, const struct proc_entry *e,
 
 	if (p->traits)
 		*traits |= p->traits->holds;
-	if (p->flags & PROC_TRAITS_KNOWN && !is_undecided(p))
+	if (p->flags & PROC_HANGS ||
+	    (p->flags & PROC_TRAITS_KNOWN && !is_undecided(p)))
 		return true;
-	want_traits(c, e);
+	if (!is_put_off(p))
+		want_traits(c, e);
 	return false;
 }
 

@@ -307,8 +307,11 @@ static bool place_one(struct monitor *m, struct proc_entry *e,
 	}
 	/* A command line that was joined once must not be joined again. */
 	if (p->flags & PROC_WANTS_TRAITS ||
-	    (p->traits && !(p->flags & PROC_TRAITS_KNOWN)))
+	    (p->traits && !(p->flags & PROC_TRAITS_KNOWN))) {
 		done &= classify_traits(&m->classifier, e, when == NOW_ANYHOW);
+		if (m->classifier.lost && m->classifier.lost != PROC_GONE)
+			proctab_try_again(&m->tab, e, m->classifier.lost);
+	}
 	proctab_leave(&m->tab, p);
 	return done;
 }
