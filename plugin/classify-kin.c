@@ -9,11 +9,30 @@
 #include "classify-internal.h"
 #include "group.h"
 
-/* Not looked at yet in this tick, or waiting for an answer. */
+static bool is_lost(const struct proc *p)
+{
+	return p->flags & (PROC_IS_GONE | PROC_HANGS | PROC_IS_STALLED);
+}
+
+/* Not asked about yet in this tick, and there is hope that it will be. */
 static bool is_undecided(const struct proc *p)
 {
-	return p->flags & (PROC_NEW | PROC_RENAMED) &&
-	       !(p->flags & (PROC_IS_GONE | PROC_HANGS | PROC_IS_STALLED));
+	return p->flags & (PROC_NEW | PROC_RENAMED) && !is_lost(p);
+}
+
+/* An answer that is on its way may give it another group, or other traits. */
+static bool may_change(const struct proc *p)
+{
+	return p->flags & PROC_AWAITS && !is_lost(p);
+}
+
+/* Who goes without what one knows of p is asked again, then or soon. */
+static void pass_by(struct classifier *c, struct proc *p)
+{
+	if (p->flags & PROC_AWAITS && (c->anyhow || is_lost(p)))
+		p->flags |= PROC_IS_PASSED;
+	else if (!is_lost(p))
+		c->passed_by = true;
 }
 
 static bool is_manager(struct classifier *c, const struct proc *p)
@@ -31,13 +50,13 @@ static bool is_put_off(const struct proc *p)
 	       p->flags & (PROC_TRAITS_KNOWN | PROC_WANTS_TRAITS);
 }
 
-/* Has the traits learned, in a later pass of this tick. */
+/* Has the traits learned, in a later pass of this tick if there is one. */
 static void want_traits(struct classifier *c, const struct proc_entry *e)
 {
-	if (array_reserve(&c->want, &c->want_cap, c->n_want + 1,
-			  sizeof(*c->want)))
-		return;
 	e->proc->flags |= PROC_WANTS_TRAITS;
+	if (c->anyhow || array_reserve(&c->want, &c->want_cap, c->n_want + 1,
+				       sizeof(*c->want)))
+		return;
 	c->want[c->n_want++] = (uint32_t)(e - c->tab->entry);
 }
 
@@ -45,16 +64,20 @@ static void want_traits(struct classifier *c, const struct proc_entry *e)
 static bool add_traits(struct classifier *c, const struct proc_entry *e,
 		       uint64_t *traits)
 {
-	const struct proc *p = e->proc;
+	struct proc *p = e->proc;
 
 	if (p->traits)
 		*traits |= p->traits->holds;
+	if (p->flags & PROC_IS_STALLED)
+		pass_by(c, p);
 	if (p->flags & PROC_HANGS ||
 	    (p->flags & PROC_TRAITS_KNOWN && !is_undecided(p)))
 		return true;
 	if (!is_put_off(p))
 		want_traits(c, e);
-	return false;
+	if (c->anyhow)
+		pass_by(c, p);
+	return c->anyhow;
 }
 
 void classify_fetch_kin(struct classifier *c, struct subject *s)
@@ -74,8 +97,7 @@ void classify_fetch_kin(struct classifier *c, struct subject *s)
 		if (is_manager(c, p))
 			break;
 	}
-	c->passed_by |= !known && c->anyhow;
-	if (known || c->anyhow)
+	if (known)
 		s->have |= SUBJECT_BIT(SUBJECT_KIN);
 	else
 		s->pending |= SUBJECT_BIT(SUBJECT_KIN);
@@ -124,8 +146,6 @@ void classify_set_traits(struct proc *p, const struct rule_traits *traits)
 			traits->capture[i].text.value.n;
 	free(p->traits);
 	p->traits = NULL;
-	p->flags |= PROC_TRAITS_KNOWN;
-	p->flags &= ~(uint32_t)PROC_WANTS_TRAITS;
 	if (!traits->holds)
 		return;
 	t = malloc(sizeof(*t) + n * sizeof(t->text[0]) + size);
@@ -188,9 +208,10 @@ bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
 		if ((e->pid == 1 && !c->rules->init_gives) || is_manager(c, p))
 			break;
 		step = inherit_from(&from->heritage, i);
-		if (is_undecided(p)) {
-			c->passed_by = true;
-			if (!c->anyhow)
+		if (is_undecided(p) || may_change(p) ||
+		    p->flags & PROC_IS_STALLED) {
+			pass_by(c, e->proc);
+			if (c->passed_by && !c->anyhow)
 				return false;
 		}
 		if (step != INHERIT_TAKE && step != INHERIT_DROP)

@@ -487,14 +487,21 @@ void classify(struct classifier *c, struct proc_entry *e,
 bool classify_traits(struct classifier *c, struct proc_entry *e, bool anyhow)
 {
 	struct rule_traits traits;
+	bool sure;
 
 	if (c->entry != e)
 		begin_subject(c, e, NULL, anyhow);
 	c->anyhow = anyhow;
 	ruleset_traits(c->rules, &c->subject, &traits);
-	if ((traits.pending || c->passed_by) && !anyhow)
+	sure = !traits.pending && !c->passed_by;
+	if (!sure && !anyhow)
 		return false;
-	if (!c->lost)
-		classify_set_traits(e->proc, &traits);
+	if (c->lost)
+		return true;
+	classify_set_traits(e->proc, &traits);
+	if (sure) {
+		e->proc->flags |= PROC_TRAITS_KNOWN;
+		e->proc->flags &= ~(uint32_t)PROC_WANTS_TRAITS;
+	}
 	return true;
 }

@@ -92,7 +92,8 @@ struct monitor {
 	struct growth growth;	    /* of it, not yet counted */
 	bool moving;		    /* it is on its way to moving_to */
 	struct proc_place moving_to[RULE_VIEWS_MAX];
-	struct answer *answer;	     /* that is being used */
+	struct answer *answer; /* that is being used */
+	bool is_passed; /* somebody was passed by whose answer came now */
 	struct answer *answers;	     /* to be used */
 	struct answer *held_answers; /* to be used again, in the next pass */
 
@@ -142,6 +143,9 @@ void monitor_reload(struct monitor *m);
  * m->step on.
  */
 void monitor_place(struct monitor *m);
+
+/* The answer that is being used is not needed any more. */
+void monitor_drop_answer(struct monitor *m, struct proc_entry *e);
 
 /* Puts right a move that was given up in its middle. */
 void monitor_end_move(struct monitor *m);

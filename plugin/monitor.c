@@ -183,8 +183,7 @@ static bool leave_hanging(void *arg)
 	struct monitor *m = arg;
 	struct proc_entry *e = m->reading;
 
-	classifier_put(&m->classifier, m->answer);
-	m->answer = NULL;
+	monitor_drop_answer(m, e);
 	if (e) {
 		e->proc->flags |= PROC_HANGS;
 		if (m->moving)

@@ -362,52 +362,17 @@ static void take_answers(struct monitor *m)
 	while (*last)
 		last = &(*last)->next;
 	while ((a = classifier_take(&m->classifier))) {
+		struct proc_entry *e = proctab_find(&m->tab, a->pid, a->start);
+
+		/* Its memory map is free: all that is asked is answered. */
+		if (e)
+			e->proc->flags &= ~(uint32_t)PROC_IS_STALLED;
+		if (e && answer_is_cmdline(a))
+			e->proc->flags |= PROC_IS_ANSWERED;
 		a->next = NULL;
 		*last = a;
 		last = &a->next;
 	}
-}
-
-/* Whose answer it is; NULL if that process ended. */
-static struct proc_entry *asker(struct monitor *m, const struct answer *a)
-{
-	struct proc_entry *e = proctab_find(&m->tab, a->pid, a->start);
-
-	/* Its memory map is free: whatever is asked of it will be answered. */
-	if (e)
-		e->proc->flags &= ~(uint32_t)PROC_IS_STALLED;
-	if (e && answer_is_cmdline(a))
-		e->proc->flags &= ~(uint32_t)PROC_AWAITS;
-	return e;
-}
-
-/* Those whose answers came. Returns whether anybody was placed. */
-static bool place_answered(struct monitor *m, enum when when)
-{
-	bool further = false;
-
-	while ((m->answer = m->answers)) {
-		struct proc_entry *e = asker(m, m->answer);
-
-		m->answers = m->answer->next;
-		if (!answer_is_cmdline(m->answer)) {
-			pssread_take(m, e ? e->proc : NULL, m->answer);
-			classifier_put(&m->classifier, m->answer);
-			m->answer = NULL;
-			continue;
-		}
-		if (e && !place_one(m, e, m->answer, when)) {
-			m->answer->next = m->held_answers;
-			m->held_answers = m->answer;
-		} else {
-			further = true;
-			classifier_put(&m->classifier, m->answer);
-		}
-		m->answer = NULL;
-	}
-	m->answers = m->held_answers;
-	m->held_answers = NULL;
-	return further;
 }
 
 /* Each is on the list once at most; so there is room for all. */
@@ -437,6 +402,89 @@ static void queue_wanted(struct monitor *m)
 	for (size_t i = 0; i < c->n_want; i++)
 		queue(m, c->want[i]);
 	c->n_want = 0;
+}
+
+void monitor_drop_answer(struct monitor *m, struct proc_entry *e)
+{
+	if (e && m->answer)
+		e->proc->flags &= ~(uint32_t)(PROC_AWAITS | PROC_IS_ANSWERED);
+	classifier_put(&m->classifier, m->answer);
+	m->answer = NULL;
+}
+
+/* Those whose answers came. Returns whether anybody was placed. */
+static bool place_answered(struct monitor *m, enum when when)
+{
+	bool further = false;
+
+	while ((m->answer = m->answers)) {
+		struct proc_entry *e =
+		    proctab_find(&m->tab, m->answer->pid, m->answer->start);
+
+		m->answers = m->answer->next;
+		if (!answer_is_cmdline(m->answer)) {
+			pssread_take(m, e ? e->proc : NULL, m->answer);
+			classifier_put(&m->classifier, m->answer);
+			m->answer = NULL;
+			continue;
+		}
+		if (e && !place_one(m, e, m->answer, when)) {
+			m->answer->next = m->held_answers;
+			m->held_answers = m->answer;
+		} else {
+			further = true;
+			m->is_passed |= e && e->proc->flags & PROC_IS_PASSED;
+			monitor_drop_answer(m, e);
+		}
+		m->answer = NULL;
+		queue_wanted(m);
+	}
+	m->answers = m->held_answers;
+	m->held_answers = NULL;
+	return further;
+}
+
+static bool was_passed(const struct proc *p)
+{
+	return p->flags & PROC_IS_PASSED && !(p->flags & PROC_AWAITS);
+}
+
+/* Is one whose answer came among those it comes from? */
+static bool is_below_passed(struct monitor *m, const struct proc *p)
+{
+	for (unsigned i = 0; i < INHERIT_STEPS_MAX; i++) {
+		const struct proc_entry *e = proctab_parent(&m->tab, p);
+
+		if (!e)
+			return false;
+		p = e->proc;
+		if (was_passed(p))
+			return true;
+	}
+	return false;
+}
+
+/* Who went without an answer that has come is asked again. */
+static void ask_passers(struct monitor *m, enum when when)
+{
+	if (!m->is_passed)
+		return;
+	m->is_passed = false;
+	for (size_t i = 0; i < m->tab.n_procs; i++) {
+		struct proc_entry *e = &m->tab.entry[i];
+
+		if (!is_below_passed(m, e->proc))
+			continue;
+		e->proc->flags |= PROC_RENAMED;
+		if (when == NOW_ANYHOW)
+			proctab_try_again(&m->tab, e, 0);
+		else
+			queue(m, (uint32_t)i);
+	}
+	for (size_t i = 0; i < m->tab.n_procs; i++)
+		if (was_passed(m->tab.entry[i].proc))
+			m->tab.entry[i].proc->flags &=
+			    ~(uint32_t)PROC_IS_PASSED;
 }
 
 static void place_fresh(struct monitor *m)
@@ -480,21 +528,27 @@ static void place_again(struct monitor *m)
 
 	do {
 		further = place_answered(m, NOW_IF_SURE);
+		ask_passers(m, NOW_IF_SURE);
 		further |= place_waiting(m);
 	} while (further && (m->n_waiting || m->answers));
 }
 
-/* One that has a group stays there until its answer comes. */
+/*
+ * One that has a group stays there until its answer comes. Those whose answers
+ * are there still wait for one of the others.
+ */
 static void place_anyhow(struct monitor *m)
 {
-	place_answered(m, NOW_ANYHOW);
 	while (m->at < m->n_waiting) {
 		struct proc_entry *e = &m->tab.entry[unqueue(m)];
 
 		if (!(e->proc->flags & PROC_AWAITS) ||
-		    e->proc->flags & PROC_NEW)
+		    (e->proc->flags & PROC_NEW &&
+		     !(e->proc->flags & PROC_IS_ANSWERED)))
 			place_one(m, e, NULL, NOW_ANYHOW);
 	}
+	place_answered(m, NOW_ANYHOW);
+	ask_passers(m, NOW_ANYHOW);
 }
 
 static void begin_placing(struct monitor *m)

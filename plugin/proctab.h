@@ -40,7 +40,9 @@ enum proc_flag {
 	PROC_TRAITS_KNOWN = 1 << 13,
 	PROC_MAY_MOVE = 1 << 14, /* by what stat does not show */
 	PROC_HANG_TOLD = 1 << 15,
-	PROC_IS_QUEUED = 1 << 16, /* the monitor's */
+	PROC_IS_QUEUED = 1 << 16, /* the monitor's, as is the next one */
+	PROC_IS_ANSWERED = 1 << 17,
+	PROC_IS_PASSED = 1 << 18, /* its answer changes things below it */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */
