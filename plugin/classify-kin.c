@@ -164,25 +164,37 @@ void classify_set_traits(struct proc *p, const struct rule_traits *traits)
 	p->traits = t;
 }
 
-/* It came by its group through one who is not its parent any more. */
-static bool is_orphan_heir(const struct proc *p, const struct proc_place *place)
+/* Who handed its group on to it, or on the way there somebody, has ended. */
+static bool is_orphan(struct classifier *c, const struct proc *p,
+		      const struct heritage *h)
 {
-	if (p->ppid == p->heir_ppid)
-		return false;
+	const struct proc_entry *e =
+	    proctab_find(c->tab, h->from, h->from_start);
+
+	return p->ppid != h->ppid || !e || e->proc->flags & PROC_IS_GONE;
+}
+
+/* Membership outlives whom it came from, but not the group or the rules. */
+static bool may_stay(const struct proc_place *place)
+{
 	if (place->heritage.how == HERITAGE_INHERITED)
 		return place->group && !place->group->is_stale;
 	return place->heritage.how == HERITAGE_DROPPED &&
 	       place->heritage.depth && place->rule;
 }
 
-static void take_from(const struct classifier *c, const struct proc_place *from,
-		      unsigned distance, enum inherit_step step,
-		      struct placing_in *ret)
+static void take_from(const struct classifier *c, const struct proc_entry *e,
+		      size_t view, unsigned distance, struct placing_in *ret)
 {
+	const struct proc_place *from = &e->proc->place[view];
+
 	if (from->rule)
 		ret->rule = &c->rules->rule[from->rule - 1];
 	ret->heritage = inherit_take(&from->heritage, distance);
-	if (step == INHERIT_DROP) {
+	ret->heritage.ppid = c->proc->ppid;
+	ret->heritage.from = e->pid;
+	ret->heritage.from_start = e->proc->start;
+	if (from->heritage.how == HERITAGE_DROPPED) {
 		ret->kind = PLACING_DROP;
 		ret->heritage.how = HERITAGE_DROPPED;
 		return;
@@ -194,20 +206,23 @@ static void take_from(const struct classifier *c, const struct proc_place *from,
 bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
 {
 	const struct proc *p = c->proc;
+	const struct proc_place *place = &p->place[view];
 
+	if (may_stay(place) && is_orphan(c, p, &place->heritage)) {
+		ret->kind = PLACING_KEEP;
+		return true;
+	}
 	c->walked = true;
 	for (unsigned i = 1; i <= INHERIT_STEPS_MAX; i++) {
 		const struct proc_entry *e = proctab_parent(c->tab, p);
-		const struct proc_place *from;
 		enum inherit_step step;
 
 		if (!e)
 			break;
 		p = e->proc;
-		from = &p->place[view];
 		if ((e->pid == 1 && !c->rules->init_gives) || is_manager(c, p))
 			break;
-		step = inherit_from(&from->heritage, i);
+		step = inherit_from(&p->place[view].heritage, i);
 		if (is_undecided(p) || may_change(p) ||
 		    p->flags & PROC_IS_STALLED) {
 			pass_by(c, e->proc);
@@ -216,12 +231,8 @@ bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
 		}
 		if (step != INHERIT_TAKE && step != INHERIT_DROP)
 			continue;
-		take_from(c, from, i, step, ret);
+		take_from(c, e, view, i, ret);
 		return true;
 	}
-	p = c->proc;
-	if (!is_orphan_heir(p, &p->place[view]))
-		return false;
-	ret->kind = PLACING_KEEP;
-	return true;
+	return false;
 }

@@ -63,7 +63,7 @@ struct placing_in {
 	enum {
 		PLACING_NAME, /* the group of that name */
 		PLACING_HEIR, /* the group that an ancestor is in */
-		PLACING_KEEP, /* where it is: who it inherited from is gone */
+		PLACING_KEEP, /* where it is: who handed that on is gone */
 		PLACING_DROP, /* counted nowhere */
 	} kind;
 	struct name_result name; /* PLACING_NAME */

@@ -13,6 +13,8 @@
 #include "base.h"
 #include "rule.h"
 
+#include <sys/types.h>
+
 enum {
 	INHERIT_STEPS_MAX = 64, /* of a walk up */
 };
@@ -30,6 +32,9 @@ struct heritage {
 	uint8_t how;	  /* enum heritage_how */
 	uint8_t children; /* how many generations the rule hands on to */
 	uint8_t depth;	  /* generations below the process that matched */
+	/* Of one that inherited: its parent then, and from whom it was. */
+	pid_t ppid, from;
+	uint64_t from_start;
 };
 
 enum inherit_step {

@@ -182,14 +182,9 @@ static void welcome(struct monitor *m, struct proc *p, struct group *g)
 void monitor_end_move(struct monitor *m)
 {
 	struct proc *p = m->reading->proc;
-	bool heir = false;
 
-	for (size_t i = 0; i < m->tab.n_views; i++) {
+	for (size_t i = 0; i < m->tab.n_views; i++)
 		p->place[i] = m->moving_to[i];
-		heir |= p->place[i].heritage.depth > 0;
-	}
-	if (heir)
-		p->heir_ppid = p->ppid;
 	series_join(m, p);
 	p->flags &= ~(uint32_t)(PROC_NEW | PROC_RENAMED);
 	m->moving = false;

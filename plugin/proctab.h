@@ -75,7 +75,6 @@ struct proc {
 	struct proc_traits *traits; /* NULL: none that holds */
 	struct member *member;	    /* series of its own, of the monitor */
 	pid_t ppid;		    /* when it was looked at last */
-	pid_t heir_ppid;	    /* when it inherited its group */
 	struct pss_reading pss;	    /* the monitor's */
 	uint32_t stack; /* hash of where it begins: another one after exec */
 	uint32_t uid, cgroup_hash;
