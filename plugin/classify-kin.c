@@ -174,13 +174,10 @@ static bool is_orphan(struct classifier *c, const struct proc *p,
 	return p->ppid != h->ppid || !e || e->proc->flags & PROC_IS_GONE;
 }
 
-/* Membership outlives whom it came from, but not the group or the rules. */
-static bool may_stay(const struct proc_place *place)
+/* Membership outlives whom it came from, but not the rule. */
+static bool is_heir(const struct proc_place *place)
 {
-	if (place->heritage.how == HERITAGE_INHERITED)
-		return place->group && !place->group->is_stale;
-	return place->heritage.how == HERITAGE_DROPPED &&
-	       place->heritage.depth && place->rule;
+	return place->heritage.depth && place->rule;
 }
 
 static void take_from(const struct classifier *c, const struct proc_entry *e,
@@ -208,7 +205,7 @@ bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
 	const struct proc *p = c->proc;
 	const struct proc_place *place = &p->place[view];
 
-	if (may_stay(place) && is_orphan(c, p, &place->heritage)) {
+	if (is_heir(place) && is_orphan(c, p, &place->heritage)) {
 		ret->kind = PLACING_KEEP;
 		return true;
 	}

@@ -372,6 +372,7 @@ static int compile_new(struct compiler c, struct str text, struct name **ret)
 		n->text = malloc(text.n + 1);
 	if (n && n->text) {
 		memcpy(n->text, text.n ? text.s : "", text.n);
+		n->text_len = text.n;
 		r = compile(&c, (struct str){n->text, text.n});
 	}
 	if (r) {

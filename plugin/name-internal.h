@@ -54,6 +54,7 @@ struct part {
 
 struct name {
 	char *text; /* what all strings of the parts point into */
+	size_t text_len;
 	struct part *part;
 	size_t n_parts, cap;
 	unsigned sources;

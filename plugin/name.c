@@ -20,6 +20,11 @@ bool name_is_static(const struct name *n)
 	return !n->has_token;
 }
 
+struct str name_template(const struct name *n)
+{
+	return (struct str){n->text, n->text_len};
+}
+
 struct str name_prefix(const struct name *n)
 {
 	return n->n_parts && !n->part[0].token ? n->part[0].literal : STR("");

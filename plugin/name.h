@@ -58,6 +58,9 @@ unsigned name_sources(const struct name *n);
 /* True if there is no token in it: the group exists without members. */
 bool name_is_static(const struct name *n);
 
+/* The template as it was given. */
+struct str name_template(const struct name *n);
+
 /* The text before the first token. */
 struct str name_prefix(const struct name *n);
 

@@ -129,6 +129,9 @@ static int find_place(struct monitor *m, const struct proc *p, size_t view,
 
 	if (in->kind == PLACING_KEEP) {
 		*ret = *now;
+		if (now->group && now->group->is_stale)
+			groups_get(&m->groups, now->group->name,
+				   m->rules->rule[now->rule - 1].collect);
 		return 0;
 	}
 	*ret = (struct proc_place){

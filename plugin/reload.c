@@ -78,18 +78,44 @@ static void add_static_groups(struct monitor *m)
 		add_static(m, rs->view[i].other, rs->view[i].collect);
 }
 
+static bool is_same_rule(const struct rule *a, const struct rule *b)
+{
+	if (a->name && b->name)
+		return str_eq(name_template(a->name), name_template(b->name));
+	return a->action == b->action && a->hash == b->hash;
+}
+
+/* By the number that each old rule had, that of the same one now, or 0. */
+static uint32_t *number_rules(const struct ruleset *old,
+			      const struct ruleset *rs)
+{
+	size_t n_old = old ? old->n_rules : 0, at = 0;
+	uint32_t *number = calloc(n_old + 1, sizeof(*number));
+
+	/* Most stand where they stood: behind the one before. */
+	for (size_t i = 0; number && i < n_old; i++)
+		for (size_t n = 0; n < rs->n_rules; n++, at++) {
+			at %= rs->n_rules;
+			if (!is_same_rule(&old->rule[i], &rs->rule[at]))
+				continue;
+			number[i + 1] = (uint32_t)++at;
+			break;
+		}
+	return number;
+}
+
 /*
  * What is collected of a group is what the new rules say as soon as they are
  * asked; until then it is what the old ones said.
  */
-static void age_groups(struct monitor *m)
+static void age_groups(struct monitor *m, const uint32_t *number)
 {
 	for (size_t i = 0; i < m->groups.n_groups; i++) {
 		struct group *g = m->groups.group[i];
 
 		g->is_stale = true;
 		g->raw_hash = 0;
-		g->rule = 0;
+		g->rule = number[g->rule];
 		g->told_merged = false;
 	}
 }
@@ -117,8 +143,8 @@ static int adopt_views(struct monitor *m, const struct ruleset *rs)
 	return r;
 }
 
-/* What was learned by the old rules' numbers. */
-static void forget_rules(struct monitor *m)
+/* What was learned by the old rules. */
+static void forget_rules(struct monitor *m, const uint32_t *number)
 {
 	for (size_t i = 0; i < m->tab.n_procs; i++) {
 		struct proc *p = m->tab.entry[i].proc;
@@ -127,7 +153,7 @@ static void forget_rules(struct monitor *m)
 		free(p->traits);
 		p->traits = NULL;
 		for (size_t v = 0; v < m->tab.n_views; v++) {
-			p->place[v].rule = 0;
+			p->place[v].rule = number[p->place[v].rule];
 			p->place[v].overflow = false;
 		}
 	}
@@ -136,13 +162,14 @@ static void forget_rules(struct monitor *m)
 /* Every process is asked about again, its counters go on. */
 static int adopt(struct monitor *m, struct ruleset *rs)
 {
-	int r = adopt_views(m, rs);
+	_cleanup_free_ uint32_t *number = number_rules(m->rules, rs);
+	int r = number ? adopt_views(m, rs) : -ENOMEM;
 
 	if (r == 0)
 		r = classifier_adopt(&m->classifier, rs);
 	if (r < 0)
 		return r;
-	forget_rules(m);
+	forget_rules(m, number);
 	ruleset_free(m->rules);
 	m->rules = rs;
 	m->tab.opt = (struct proctab_options){
@@ -154,7 +181,7 @@ static int adopt(struct monitor *m, struct ruleset *rs)
 	};
 	pssread_adopt(m);
 	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
-	age_groups(m);
+	age_groups(m, number);
 	add_static_groups(m);
 	proctab_ask_again(&m->tab);
 	m->told.groups = false;

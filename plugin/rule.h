@@ -145,6 +145,7 @@ struct rule {
 	struct name *overflow; /* NULL for a name without tokens */
 	struct series_policy series;
 	unsigned line, column;
+	uint64_t hash;			  /* of what stands in the file */
 	char *capture[RULE_CAPTURES_MAX]; /* names of the captures */
 	unsigned n_captures;
 

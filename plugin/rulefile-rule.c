@@ -438,6 +438,7 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 	}
 	rule->line = node->line;
 	rule->column = node->column;
+	rule->hash = yaml_node_hash(node);
 	rule->collect = l->rs->collect;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

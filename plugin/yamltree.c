@@ -79,6 +79,22 @@ const struct yaml_node *yaml_tree_root(const struct yaml_tree *t)
 	return &t->root->pub;
 }
 
+static uint64_t hash_node(uint64_t h, const struct yaml_node *node)
+{
+	size_t head[] = {node->kind, node->text.n, node->n_children};
+
+	h = hash_more(h, (struct str){(const char *)head, sizeof(head)});
+	h = hash_more(h, node->text);
+	for (size_t i = 0; i < node->n_children; i++)
+		h = hash_node(h, node->child[i]);
+	return h;
+}
+
+uint64_t yaml_node_hash(const struct yaml_node *node)
+{
+	return hash_node(HASH_NOTHING, node);
+}
+
 const struct yaml_node *yaml_node_get(const struct yaml_node *mapping,
 				      const char *key)
 {

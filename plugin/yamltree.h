@@ -50,6 +50,9 @@ const struct yaml_node *yaml_tree_root(const struct yaml_tree *t);
 const struct yaml_node *yaml_node_get(const struct yaml_node *mapping,
 				      const char *key);
 
+/* Of all texts in it and how they hang together. */
+uint64_t yaml_node_hash(const struct yaml_node *node);
+
 /*
  * Names what YAML 1.1 reads a plain scalar as ("a boolean", "null",
  * "a number"), or NULL if it is a text.
