@@ -256,6 +256,7 @@ static void fetch_owner(struct classifier *c, struct subject *s)
 		s->group = users_name(c->user_groups, s->gid, c->group,
 				      sizeof(c->group));
 		c->proc->uid = s->uid;
+		c->proc->gid = s->gid;
 		c->proc->flags |= PROC_UID_KNOWN;
 	}
 	mark(s, SUBJECT_OWNER, r);
@@ -389,12 +390,15 @@ static uint32_t start_ns(const struct classifier *c, const struct proc *p)
 	return (uint32_t)(p->start % hz * NSEC_PER_SEC / hz);
 }
 
-/* Counts what was refused, once for each process that was placed. */
+/* Counts what was refused, once for each process. */
 static void count_denied(struct classifier *c)
 {
-	c->n_unreadable_exe += !!(c->denied & SUBJECT_BIT(SUBJECT_EXE));
-	c->n_unreadable_cgroup += !!(c->denied & SUBJECT_BIT(SUBJECT_CGROUP));
-	c->n_unreadable_cmdline += !!(c->denied & SUBJECT_BIT(SUBJECT_CMDLINE));
+	unsigned more = c->denied & ~(unsigned)c->proc->refused;
+
+	c->proc->refused |= (uint8_t)more;
+	c->n_unreadable_exe += !!(more & SUBJECT_BIT(SUBJECT_EXE));
+	c->n_unreadable_cgroup += !!(more & SUBJECT_BIT(SUBJECT_CGROUP));
+	c->n_unreadable_cmdline += !!(more & SUBJECT_BIT(SUBJECT_CMDLINE));
 }
 
 static void begin_subject(struct classifier *c, struct proc_entry *e,

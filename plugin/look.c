@@ -112,9 +112,10 @@ static void watch_identity(struct proctab *t, struct proc *p)
 
 	if (p->flags & PROC_UID_KNOWN && t->opt.owner &&
 	    procfs_owner(t->fs, &p->at, &uid, &gid) == 0) {
-		if (uid != p->uid)
+		if (uid != p->uid || gid != p->gid)
 			p->flags |= PROC_RENAMED;
 		p->uid = uid;
+		p->gid = gid;
 	}
 	if (p->flags & PROC_CGROUP_KNOWN && t->opt.cgroup &&
 	    (!t->fs->has_clocks || proctab_is_refresh(t, p->at.pid)) &&

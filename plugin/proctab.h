@@ -33,7 +33,7 @@ enum proc_flag {
 	PROC_IS_STALLED = 1 << 6, /* it is stuck: until it comes back */
 	PROC_HANGS = 1 << 7,	  /* its files hung: until it runs again */
 	PROC_LOOK_AGAIN = 1 << 8, /* at the next gate, whether it runs or not */
-	PROC_UID_KNOWN = 1 << 9,  /* uid was read before */
+	PROC_UID_KNOWN = 1 << 9,  /* uid and gid were read before */
 	PROC_CGROUP_KNOWN = 1 << 10, /* cgroup_hash was read before */
 	PROC_COMM_IS_LONG = 1 << 11,
 	PROC_WANTS_TRAITS = 1 << 12, /* somebody below it asked for them */
@@ -77,10 +77,11 @@ struct proc {
 	pid_t ppid;		    /* when it was looked at last */
 	struct pss_reading pss;	    /* the monitor's */
 	uint32_t stack; /* hash of where it begins: another one after exec */
-	uint32_t uid, cgroup_hash;
+	uint32_t uid, gid, cgroup_hash;
 	uint32_t ran_tick; /* last tick in which it was seen to have run */
 	uint8_t denied;	   /* bit per source that was refused */
 	uint8_t worth;	   /* PROCFS_KEEP()s: what it has read in each tick */
+	uint8_t refused;   /* the classifier's: bit per text that was refused */
 	char state;
 	union {
 		char brief[PROC_COMM_SHORT];
