@@ -6,6 +6,8 @@
  */
 #include "subject.h"
 
+#include "subject-script.h"
+
 bool subject_need(struct subject *s, enum subject_source source)
 {
 	unsigned bit = SUBJECT_BIT(source);
@@ -28,71 +30,6 @@ static size_t exe_offset(struct str argv0, bool alone)
 	const char *slash = memrchr(argv0.s, '/', end);
 
 	return slash ? (size_t)(slash - argv0.s) + 1 : 0;
-}
-
-/* Options that take the next argument with them, of any interpreter. */
-static bool takes_value(struct str option)
-{
-	static const struct str options[] = {
-	    {"-W", 2},	      {"-X", 2}, {"-I", 2}, {"-r", 2},
-	    {"--require", 9}, {"-o", 2}, {"-S", 2}, {"--import", 8},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		if (str_eq(option, options[i]))
-			return true;
-	return false;
-}
-
-/* What follows is the program itself: there is no script. */
-static bool is_inline_code(struct str option)
-{
-	return str_eq(option, STR("-c")) || str_eq(option, STR("-e")) ||
-	       str_eq(option, STR("--eval")) || str_eq(option, STR("-p"));
-}
-
-/* The base name of a path without what follows its last dot. */
-static struct str stem(struct str path)
-{
-	const char *slash = memrchr(path.s, '/', path.n), *dot;
-
-	if (slash) {
-		path.n -= (size_t)(slash + 1 - path.s);
-		path.s = slash + 1;
-	}
-	dot = path.n ? memrchr(path.s, '.', path.n) : NULL;
-	if (dot && dot > path.s)
-		path.n = (size_t)(dot - path.s);
-	return path;
-}
-
-/*
- * The first argument that is neither an option nor belongs to one; of
- * `python3 -m MODULE` that is the module. `rest` are arguments with a NUL
- * after each but the last.
- */
-static struct str find_script(struct str rest)
-{
-	bool skip = false, options = true;
-
-	while (rest.n > 0) {
-		struct str word = {rest.s, strnlen(rest.s, rest.n)};
-		size_t step = MIN(word.n + 1, rest.n);
-
-		rest.s += step;
-		rest.n -= step;
-		if (skip || word.n == 0) {
-			skip = false;
-		} else if (options && word.s[0] == '-' && word.n > 1) {
-			if (is_inline_code(word))
-				return STR("");
-			skip = takes_value(word);
-			options = !str_eq(word, STR("--"));
-		} else {
-			return stem(word);
-		}
-	}
-	return STR("");
 }
 
 void subject_set_cmdline(struct subject *s, char *raw, size_t n,
@@ -121,8 +58,8 @@ void subject_set_cmdline(struct subject *s, char *raw, size_t n,
 
 	s->script = STR("");
 	if (first.n < n)
-		s->script = find_script(
-		    (struct str){raw + first.n + 1, n - first.n - 1});
+		s->script = script_find(
+		    s->exe, (struct str){raw + first.n + 1, n - first.n - 1});
 
 	/* NULs, too: that joins the arguments. */
 	for (size_t i = 0; i < n; i++)
