@@ -155,7 +155,8 @@ static int find_place(struct monitor *m, const struct proc *p, size_t view,
 	} else {
 		int r = make_group(m, view, in, ret);
 
-		if (r < 0 || !ret->group || ret->overflow)
+		if (r < 0 || !ret->group ||
+		    strcmp(ret->group->name, in->name.text) != 0)
 			return r;
 	}
 	if (in->rule && in->rule->overflow && !ret->group->rule)

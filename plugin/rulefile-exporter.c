@@ -179,7 +179,7 @@ static int load_item(struct loader *l, const struct yaml_node *node)
 	if (result)
 		return result;
 	r = load_name(l, &item);
-	return r ? r : rule_set_overflow(item.rule);
+	return r ? r : rule_set_overflow(l, item.rule);
 }
 
 int process_names_load(struct loader *l, void *into,

@@ -20,7 +20,8 @@ enum {
 struct loader {
 	struct diag *d;
 	struct ruleset *rs;
-	const char *prefix; /* of names in this view, or NULL */
+	const char *prefix;  /* of names in this view, or NULL */
+	unsigned max_groups; /* of rules in this view; 0: the usual number */
 	const struct yaml_node *tests;
 	bool has_app; /* the view "app" has its rules */
 	bool has_managers, has_interpreters;

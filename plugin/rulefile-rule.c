@@ -309,7 +309,7 @@ static int load_overflow(struct loader *l, void *into,
 	return value_refuse(l->d, key, value, "a name without a {{token}}");
 }
 
-int rule_set_overflow(struct rule *rule)
+int rule_set_overflow(struct loader *l, struct rule *rule)
 {
 	_cleanup_free_ char *text = NULL;
 	struct str literal;
@@ -317,7 +317,8 @@ int rule_set_overflow(struct rule *rule)
 	int n, r;
 
 	if (!rule->max_groups)
-		rule->max_groups = RULE_MAX_GROUPS;
+		rule->max_groups =
+		    l->max_groups ? l->max_groups : RULE_MAX_GROUPS;
 	if (!rule->name || name_is_static(rule->name) || rule->overflow)
 		return 0;
 	literal = name_prefix(rule->name);
@@ -462,5 +463,5 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 	r = check_rule(l, &rl);
 	if (r || result)
 		return r ? r : result;
-	return rule_set_overflow(rule);
+	return rule_set_overflow(l, rule);
 }

@@ -25,7 +25,7 @@ int children_load(struct loader *l, const struct yaml_node *key,
 		  const struct yaml_node *value, uint8_t *ret);
 
 /* What a finished rule does with names that are too many. */
-int rule_set_overflow(struct rule *rule);
+int rule_set_overflow(struct loader *l, struct rule *rule);
 
 /* One item of `rules` into a zeroed rule. */
 int rule_load(struct loader *l, const struct yaml_node *node,

@@ -149,7 +149,8 @@ static int make_by_rule(struct loader *l, const struct by *by,
 		name_free(view->other);
 		view->other = NULL;
 	}
-	return name_load(l, str_of(by->name), NULL, 0, place, &rule->name);
+	r = name_load(l, str_of(by->name), NULL, 0, place, &rule->name);
+	return r ? r : rule_set_overflow(l, rule);
 }
 
 static int load_by(struct loader *l, void *into, const struct yaml_node *key,
@@ -171,7 +172,6 @@ static int load_collect(struct loader *l, void *into,
 			const struct yaml_node *value)
 {
 	struct rule_view *view = into;
-
 	const struct collect_into c = {&view->collect, &view->pss, NULL};
 	int r = collect_load(l, &c, key, value);
 
@@ -182,17 +182,15 @@ static int load_collect(struct loader *l, void *into,
 }
 
 /* Of all rules that do not say otherwise. */
-static int load_max_groups(struct loader *l, void *into,
+static int load_max_groups(struct loader *l, void *into _unused_,
 			   const struct yaml_node *key,
 			   const struct yaml_node *value)
 {
-	const struct rule_view *view = into;
 	uint64_t n;
 	int r = value_number(l->d, key, value, 1, 100000, &n);
 
-	for (size_t i = 0; !r && i < view->n_rules; i++)
-		if (!l->rs->rule[view->first + i].max_groups)
-			l->rs->rule[view->first + i].max_groups = (unsigned)n;
+	if (!r)
+		l->max_groups = (unsigned)n;
 	return r;
 }
 
@@ -278,10 +276,8 @@ static int load_view(struct loader *l, const struct yaml_node *key,
 {
 	/* What stands first is a default for what follows. */
 	static const struct key_row rows[] = {
-	    {"collect", load_collect},
-	    {"rules", view_load_rules},
-	    {"by", load_by},
-	    {"max_groups", load_max_groups},
+	    {"collect", load_collect},	{"max_groups", load_max_groups},
+	    {"rules", view_load_rules}, {"by", load_by},
 	    {"other", view_load_other},
 	};
 	collect_mask collect = l->rs->collect;
@@ -295,10 +291,9 @@ static int load_view(struct loader *l, const struct yaml_node *key,
 	if (r == -ENOMEM)
 		return r;
 	e = r ? 0 : check_view(l, key, value);
-	for (size_t i = 0; !r && !e && i < view->n_rules; i++)
-		e = rule_set_overflow(&l->rs->rule[view->first + i]);
 	l->rs->collect = collect;
 	l->rs->pss = pss;
+	l->max_groups = 0;
 	return e ? e : r;
 }
 

@@ -246,6 +246,12 @@ static int load_other(struct loader *l, void *into, const struct yaml_node *key,
 {
 	struct ruleset *rs = into;
 
+	if (!l->has_app && rs->n_views > 1) {
+		diag_add(l->d, DIAG_ERROR, key->line, key->column,
+			 "\"other\" belongs to \"rules\", which are not there; "
+			 "a view has one of its own");
+		return -EINVAL;
+	}
 	return view_load_other(l, &rs->view[0], key, value);
 }
 
@@ -266,24 +272,39 @@ static int add_defaults(struct loader *l)
 	return r;
 }
 
-/* Groups of another view have these names. */
-static int check_names(struct loader *l)
+/* What stands before the first token may make it a name of another view. */
+static int check_name(struct loader *l, const struct name *name, unsigned line,
+		      unsigned column)
+{
+	if (!name || !ruleset_is_view_name(l->rs, name_prefix(name)))
+		return 0;
+	diag_add(l->d, DIAG_ERROR, line, column,
+		 "\"%.*s\" is the name of a group of another view",
+		 EXCERPT(name_template(name)));
+	return -EINVAL;
+}
+
+/* Those of the view "app" have none in front. */
+static int check_names(struct loader *l, const struct yaml_node *root)
 {
 	const struct rule_view *app = &l->rs->view[0];
+	const struct yaml_node *other = root;
 	int result = 0;
 
-	for (size_t i = 0; !app->name && i < app->n_rules; i++) {
+	if (app->name)
+		return 0;
+	for (size_t i = 0; i < app->n_rules; i++) {
 		const struct rule *rule = &l->rs->rule[app->first + i];
+		int r = check_name(l, rule->name, rule->line, rule->column);
 
-		if (!rule->name || !name_is_static(rule->name) ||
-		    !ruleset_is_view_name(l->rs, name_prefix(rule->name)))
-			continue;
-		diag_add(l->d, DIAG_ERROR, rule->line, rule->column,
-			 "\"%.*s\" is the name of a group of another view",
-			 EXCERPT(name_prefix(rule->name)));
-		result = -EINVAL;
+		if (!r)
+			r = check_name(l, rule->overflow, rule->line,
+				       rule->column);
+		result = r ? r : result;
 	}
-	return result;
+	key_find(root, "other", &other);
+	return check_name(l, app->other, other->line, other->column) ? -EINVAL
+								     : result;
 }
 
 /* Only views with names: there is no view "app" then. */
@@ -330,7 +351,7 @@ static int load_file(struct loader *l, const struct yaml_node *root)
 	}
 	if (!l->has_app)
 		drop_app(l->rs);
-	r = check_names(l);
+	r = check_names(l, root);
 	return r ? r : add_defaults(l);
 }
 
