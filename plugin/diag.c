@@ -48,11 +48,11 @@ static bool is_known(const struct diag *d, const struct diag_msg *m)
 	return false;
 }
 
-/* Lets go of the last message that is no error; false if all are errors. */
-static bool make_room(struct diag *d)
+/* Lets go of the last message of less weight; false if there is none. */
+static bool make_room(struct diag *d, enum diag_level level)
 {
 	for (size_t i = d->n_msgs; i-- > 0;) {
-		if (d->msg[i].level == DIAG_ERROR)
+		if (d->msg[i].level <= level)
 			continue;
 		free(d->msg[i].text);
 		d->n_msgs--;
@@ -66,8 +66,7 @@ static bool make_room(struct diag *d)
 
 static bool append(struct diag *d, const struct diag_msg *m)
 {
-	if (d->n_msgs == DIAG_MSG_MAX &&
-	    (m->level != DIAG_ERROR || !make_room(d)))
+	if (d->n_msgs == DIAG_MSG_MAX && !make_room(d, m->level))
 		return false;
 	if (array_reserve(&d->msg, &d->cap, d->n_msgs + 1, sizeof(d->msg[0])))
 		return false;

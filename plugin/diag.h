@@ -10,6 +10,7 @@
 
 #include "base.h"
 
+/* What weighs most comes first, and stays if there is no room for all. */
 enum diag_level {
 	DIAG_ERROR,
 	DIAG_WARNING,

@@ -109,6 +109,22 @@ static void errors_first(void)
 	diag_done(&d);
 }
 
+static void warnings_before_notes(void)
+{
+	struct diag d;
+
+	diag_init(&d, "f");
+	for (unsigned i = 1; i <= DIAG_MSG_MAX; i++)
+		diag_add(&d, i == 7 ? DIAG_NOTE : DIAG_WARNING, i, 1, "x");
+	diag_add(&d, DIAG_WARNING, 99, 1, "late");
+	diag_add(&d, DIAG_WARNING, 99, 1, "later");
+	check_u64(d.n_msgs, DIAG_MSG_MAX);
+	check_u64(d.n_dropped, 2);
+	check_text(d.msg[DIAG_MSG_MAX - 1].text, "late");
+	check_int(d.msg[6].line, 8);
+	diag_done(&d);
+}
+
 static void said_once(void)
 {
 	struct diag d;
@@ -145,6 +161,8 @@ int main(void)
 	TEST("what goes beyond the limit is counted", too_many);
 	TEST("an error takes the place of a warning when it is full",
 	     errors_first);
+	TEST("a warning takes the place of a note, and of nothing else",
+	     warnings_before_notes);
 	TEST("the same message at the same place is said once", said_once);
 	TEST("control bytes cannot break a message into lines", one_line);
 	return tap_done();
