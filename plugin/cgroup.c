@@ -87,12 +87,12 @@ static bool has_suffix(struct str s, struct str suffix)
 	return s.n > suffix.n && str_ends(s, suffix);
 }
 
-static bool is_slice(struct str component)
+bool cgroup_is_slice(struct str component)
 {
 	return has_suffix(component, STR(".slice"));
 }
 
-static bool is_unit(struct str component)
+bool cgroup_is_unit(struct str component)
 {
 	static const struct str suffixes[] = {
 	    {".service", 8}, {".scope", 6},	 {".socket", 7}, {".mount", 6},
@@ -219,9 +219,9 @@ static void read_path(struct cgroup_names *names)
 		struct str found;
 
 		if (!names->unit.n) {
-			if (is_slice(component))
+			if (cgroup_is_slice(component))
 				names->slice = unescape(component);
-			else if (is_unit(component))
+			else if (cgroup_is_unit(component))
 				names->unit = unescape(component);
 		}
 		if (find_container_id(component, &found) ||

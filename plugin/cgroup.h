@@ -24,3 +24,7 @@ struct cgroup_names {
  * Returns 0, or -EBADMSG if no line has the form id:controllers:path.
  */
 int cgroup_parse(struct str text, struct cgroup_names *ret);
+
+/* Whether a path's component, such as "a.service", is a unit or a slice. */
+bool cgroup_is_unit(struct str component);
+bool cgroup_is_slice(struct str component);

@@ -152,6 +152,19 @@ static bool parse_number(struct str text, uint32_t *ret)
 	return true;
 }
 
+static int keep_text(struct matcher *m, struct str text)
+{
+	m->text = malloc(text.n + 1);
+	if (!m->text) {
+		matcher_done(m);
+		return -ENOMEM;
+	}
+	if (text.n)
+		memcpy(m->text, text.s, text.n);
+	m->text_len = text.n;
+	return 0;
+}
+
 int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
 		 struct str text, struct diag *d, unsigned line,
 		 unsigned column)
@@ -160,7 +173,7 @@ int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
 	int code = 0, r = 0;
 	size_t offset = 0;
 
-	*m = (struct matcher){.kind = plain};
+	*m = (struct matcher){.kind = plain, .line = line, .column = column};
 	if (plain == MATCHER_NUMBER) {
 		if (parse_number(text, &m->number))
 			return 0;
@@ -173,6 +186,8 @@ int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
 
 	prefix = take_prefix(&text, plain);
 	m->kind = prefix.kind;
+	m->prefixed = prefix.text.n > 0;
+	m->ignore_case = prefix.ignore_case;
 	m->has_slash = text.n && memchr(text.s, '/', text.n);
 	if (text.n == 0 && m->kind != MATCHER_REGEX) {
 		diag_add(d, DIAG_ERROR, line, column, "%s: empty pattern", key);
@@ -185,23 +200,15 @@ int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
 		return -EINVAL;
 	}
 
-	if (m->kind == MATCHER_EXACT) {
-		m->text = malloc(text.n);
-		if (!m->text)
-			return -ENOMEM;
-		memcpy(m->text, text.s, text.n);
-		m->text_len = text.n;
-		return 0;
-	}
 	if (m->kind == MATCHER_GLOB)
 		r = compile_glob(m, text, prefix.ignore_case, &code, &offset);
-	else
+	else if (m->kind == MATCHER_REGEX)
 		r = compile(m, text, prefix.ignore_case, &code, &offset);
 	if (r == -EINVAL)
 		tell_pattern(d, line, column,
 			     m->kind == MATCHER_GLOB ? "glob" : "regex", text,
 			     code, offset);
-	return r;
+	return r ? r : keep_text(m, text);
 }
 
 void matcher_done(struct matcher *m)
@@ -217,6 +224,16 @@ unsigned matcher_n_groups(const struct matcher *m)
 
 	if (m->code)
 		pcre2_pattern_info(m->code, PCRE2_INFO_CAPTURECOUNT, &n);
+	return n;
+}
+
+size_t matcher_min_length(const struct matcher *m)
+{
+	uint32_t n = 0;
+
+	if (!m->code)
+		return m->text_len;
+	pcre2_pattern_info(m->code, PCRE2_INFO_MINLENGTH, &n);
 	return n;
 }
 

@@ -32,9 +32,12 @@ enum {
 struct matcher {
 	enum matcher_kind kind;
 	bool has_slash; /* a "/" stands in the pattern */
+	bool prefixed;	/* a prefix said what it is */
+	bool ignore_case;
 	uint32_t number;
-	char *text; /* MATCHER_EXACT */
+	char *text; /* as in the file, without the prefix; no number has one */
 	size_t text_len;
+	unsigned line, column;		/* where it stands */
 	struct pcre2_real_code_8 *code; /* MATCHER_GLOB, MATCHER_REGEX */
 	const unsigned char *names;	/* table of named groups, in code */
 	unsigned n_names, name_size;
@@ -56,6 +59,9 @@ void matcher_done(struct matcher *m);
 
 /* Number of groups, named or not, for matcher_scratch_new(). */
 unsigned matcher_n_groups(const struct matcher *m);
+
+/* No text of fewer bytes matches; not all that have as many do. */
+size_t matcher_min_length(const struct matcher *m);
 
 /* Room for patterns of up to n_groups groups; NULL if out of memory. */
 struct matcher_scratch *matcher_scratch_new(unsigned n_groups);

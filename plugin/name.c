@@ -25,6 +25,19 @@ struct str name_template(const struct name *n)
 	return (struct str){n->text, n->text_len};
 }
 
+bool name_uses_capture(const struct name *n, struct str name)
+{
+	for (size_t i = 0; i < n->n_parts; i++) {
+		const struct part *p = &n->part[i];
+
+		if (p->token && (p->token->kind == TOKEN_GO_MATCHES ||
+				 (p->token->kind == TOKEN_MATCHES &&
+				  str_eq(p->capture, name))))
+			return true;
+	}
+	return false;
+}
+
 struct str name_prefix(const struct name *n)
 {
 	return n->n_parts && !n->part[0].token ? n->part[0].literal : STR("");

@@ -61,6 +61,9 @@ bool name_is_static(const struct name *n);
 /* The template as it was given. */
 struct str name_template(const struct name *n);
 
+/* True if {{.Matches.NAME}} is in it, or all of them are. */
+bool name_uses_capture(const struct name *n, struct str name);
+
 /* The text before the first token. */
 struct str name_prefix(const struct name *n);
 
