@@ -17,6 +17,7 @@
 #include "rulefile-terms.h"
 #include "rulefile-value.h"
 #include "rulefile-view.h"
+#include "rulelint.h"
 #include "ruletest.h"
 #include "yamltree.h"
 
@@ -368,6 +369,8 @@ static int load_text(struct str text, struct diag *d, struct ruleset *rs)
 		r = ruleset_seal(rs);
 	if (!r && l.tests)
 		r = ruletest_run(rs, l.tests, d);
+	if (!r && !d->n_errors)
+		r = rulelint_run(rs, d);
 	yaml_tree_free(tree);
 	return r;
 }

@@ -69,7 +69,8 @@ for conf in *.conf; do
 		ends 0 "$conf"
 		diff "$messages" "$work/err" || true)"
 	point "$name.yaml is a rule file" "$(
-		"$command" check "$name.yaml" 2>&1 >"$work/out" || true)"
+		"$command" check "$name.yaml" 2>&1 >"$work/out" |
+			grep ': error: ' || true)"
 done
 point 'the directory of the file is not told in the rules' "$(
 	ends 0 "$PWD/groups.conf"

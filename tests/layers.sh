@@ -14,7 +14,7 @@ cd "$src"
 layers='
 0 base clocks diag guard outbuf suggest
 1 metric cgroup rule matcher subject name inherit pss psscost
-2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile ruletest group
+2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group
 3 lane runner exits gpu proctab look sample
 4 monitor classify members notice place reload selfstat series pssread
 5 plugin command check dump bench alloccount events netdata format replace

@@ -325,7 +325,7 @@ static void rule_parts(void)
 {
 	struct ruleset *rs = rules_of("rules:\n"
 				      "  - {action: drop, comm: a}\n"
-				      "  - {action: leave, comm: a}\n"
+				      "  - {action: leave, comm: l}\n"
 				      "  - name: b\n"
 				      "    kernel: true\n"
 				      "    not: [{comm: c}, {kernel: no}]\n"
