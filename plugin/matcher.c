@@ -152,43 +152,20 @@ static bool parse_number(struct str text, uint32_t *ret)
 	return true;
 }
 
-static int keep_text(struct matcher *m, struct str text)
+/* Compiles what stands behind the prefix; it points into m->source. */
+static int init_pattern(struct matcher *m, const char *key,
+			struct prefix prefix, struct str text, struct diag *d,
+			unsigned line, unsigned column)
 {
-	m->text = malloc(text.n + 1);
-	if (!m->text) {
-		matcher_done(m);
-		return -ENOMEM;
-	}
-	if (text.n)
-		memcpy(m->text, text.s, text.n);
-	m->text_len = text.n;
-	return 0;
-}
-
-int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
-		 struct str text, struct diag *d, unsigned line,
-		 unsigned column)
-{
-	struct prefix prefix;
 	int code = 0, r = 0;
 	size_t offset = 0;
 
-	*m = (struct matcher){.kind = plain, .line = line, .column = column};
-	if (plain == MATCHER_NUMBER) {
-		if (parse_number(text, &m->number))
-			return 0;
-		diag_add(d, DIAG_ERROR, line, column,
-			 "%s: \"%.*s\" is not a number from 0 to %" PRIu32, key,
-			 (int)MIN(text.n, (size_t)QUOTE_MAX), text.s,
-			 UINT32_MAX);
-		return -EINVAL;
-	}
-
-	prefix = take_prefix(&text, plain);
 	m->kind = prefix.kind;
 	m->prefixed = prefix.text.n > 0;
 	m->ignore_case = prefix.ignore_case;
 	m->has_slash = text.n && memchr(text.s, '/', text.n);
+	m->text = text.s;
+	m->text_len = text.n;
 	if (text.n == 0 && m->kind != MATCHER_REGEX) {
 		diag_add(d, DIAG_ERROR, line, column, "%s: empty pattern", key);
 		return -EINVAL;
@@ -208,12 +185,44 @@ int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
 		tell_pattern(d, line, column,
 			     m->kind == MATCHER_GLOB ? "glob" : "regex", text,
 			     code, offset);
-	return r ? r : keep_text(m, text);
+	return r;
+}
+
+int matcher_init(struct matcher *m, const char *key, enum matcher_kind plain,
+		 struct str text, struct diag *d, unsigned line,
+		 unsigned column)
+{
+	struct prefix prefix;
+	int r;
+
+	*m = (struct matcher){.kind = plain, .line = line, .column = column};
+	if (plain == MATCHER_NUMBER) {
+		if (parse_number(text, &m->number))
+			return 0;
+		diag_add(d, DIAG_ERROR, line, column,
+			 "%s: \"%.*s\" is not a number from 0 to %" PRIu32, key,
+			 (int)MIN(text.n, (size_t)QUOTE_MAX), text.s,
+			 UINT32_MAX);
+		return -EINVAL;
+	}
+
+	m->source = malloc(text.n + 1);
+	if (!m->source)
+		return -ENOMEM;
+	m->source_len = text.n;
+	if (text.n)
+		memcpy(m->source, text.s, text.n);
+	text.s = m->source;
+	prefix = take_prefix(&text, plain);
+	r = init_pattern(m, key, prefix, text, d, line, column);
+	if (r)
+		matcher_done(m);
+	return r;
 }
 
 void matcher_done(struct matcher *m)
 {
-	free(m->text);
+	free(m->source);
 	pcre2_code_free(m->code);
 	*m = (struct matcher){0};
 }

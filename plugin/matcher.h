@@ -35,7 +35,9 @@ struct matcher {
 	bool prefixed;	/* a prefix said what it is */
 	bool ignore_case;
 	uint32_t number;
-	char *text; /* as in the file, without the prefix; no number has one */
+	char *source; /* as it was given, with its prefix; no number has one */
+	size_t source_len;
+	const char *text; /* the rest of it */
 	size_t text_len;
 	unsigned line, column;		/* where it stands */
 	struct pcre2_real_code_8 *code; /* MATCHER_GLOB, MATCHER_REGEX */
@@ -73,6 +75,12 @@ void matcher_scratch_free(struct matcher_scratch *scratch);
  */
 enum matcher_result matcher_match(const struct matcher *m, struct str value,
 				  struct matcher_scratch *scratch);
+
+/* The pattern as it was given, with its prefix; m owns it. */
+static inline struct str matcher_source(const struct matcher *m)
+{
+	return (struct str){m->source, m->source_len};
+}
 
 /*
  * Makes a regex of Go's RE2 one that means the same here, in a buffer of twice

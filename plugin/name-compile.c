@@ -267,26 +267,27 @@ static int set_filter(const struct compiler *c, struct part *p, struct str text)
 	return 0;
 }
 
-static int new_part(struct name *n, struct part **ret)
+static int new_part(struct name *n, struct str source, struct part **ret)
 {
 	if (array_reserve(&n->part, &n->cap, n->n_parts + 1,
 			  sizeof(n->part[0])))
 		return -ENOMEM;
 	*ret = &n->part[n->n_parts++];
-	**ret = (struct part){0};
+	**ret = (struct part){.source = source};
 	return 0;
 }
 
 /* `text` is what stands between the braces. */
 static int add_token(const struct compiler *c, struct str text)
 {
+	struct str source = {text.s - 2, text.n + 4};
 	struct name *n = c->name;
 	struct str word;
 	bool more = take_until(&text, '|', &word);
 	struct part *p;
 	int r;
 
-	r = new_part(n, &p);
+	r = new_part(n, source, &p);
 	if (!r && c->exporter) {
 		if (more)
 			word = text = (struct str){word.s, word.n + text.n + 1};
@@ -314,7 +315,7 @@ static int add_literal(const struct compiler *c, struct str text)
 
 	if (text.n == 0)
 		return 0;
-	r = new_part(c->name, &p);
+	r = new_part(c->name, text, &p);
 	if (!r)
 		p->literal = text;
 	return r;

@@ -45,6 +45,7 @@ struct filter {
 };
 
 struct part {
+	struct str source;  /* as it stands in the text */
 	struct str literal; /* if there is no token */
 	const struct token *token;
 	struct str capture; /* TOKEN_MATCHES */

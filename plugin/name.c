@@ -55,6 +55,7 @@ struct sink {
 	uint64_t hash, raw_hash;
 	bool cleaned;
 	bool other_than_dots;
+	const struct name_teller *teller; /* or NULL */
 };
 
 static const struct sink sink_empty = {
@@ -84,6 +85,8 @@ static void sink_put(struct sink *sink, struct str text, bool lower)
 
 		if (lower && c >= 'A' && c <= 'Z')
 			c = (char)(c - 'A' + 'a');
+		if (sink->teller)
+			sink->teller->byte(sink->teller->arg, c);
 		sink->raw_hash = hash_more(sink->raw_hash, (struct str){&c, 1});
 		if (!is_clean(c)) {
 			c = '_';
@@ -334,26 +337,52 @@ static struct str filter_apply(const struct filter *f, struct str value,
 	return value;
 }
 
-void name_expand(const struct name *n, struct subject *s,
-		 const struct rule_verdict *v, struct name_result *ret)
+/* Puts one part; *ret is its value before the filters. */
+static void put_part(struct sink *sink, const struct part *p, struct subject *s,
+		     const struct rule_verdict *v, char buf[20],
+		     struct str *ret)
+{
+	struct str value = p->literal;
+	bool lower = false;
+
+	*ret = (struct str){0};
+	if (p->token && put_made(sink, p->token, s, v))
+		return;
+	if (p->token)
+		value = token_value(p, s, v, buf);
+	*ret = value;
+	for (size_t j = 0; j < p->n_filters; j++)
+		value = filter_apply(&p->filter[j], value, &lower);
+	sink_put(sink, value, lower);
+}
+
+void name_expand_told(const struct name *n, struct subject *s,
+		      const struct rule_verdict *v,
+		      const struct name_teller *teller, struct name_result *ret)
 {
 	struct sink sink = sink_empty;
 
+	sink.teller = teller;
 	for (size_t i = 0; i < n->n_parts; i++) {
 		const struct part *p = &n->part[i];
-		struct str value = p->literal;
-		bool lower = false;
+		struct name_part out = {
+		    .source = p->source,
+		    .is_token = p->source.s != p->literal.s,
+		};
 		char buf[20];
 
-		if (p->token && put_made(&sink, p->token, s, v))
-			continue;
-		if (p->token)
-			value = token_value(p, s, v, buf);
-		for (size_t j = 0; j < p->n_filters; j++)
-			value = filter_apply(&p->filter[j], value, &lower);
-		sink_put(&sink, value, lower);
+		put_part(&sink, p, s, v, buf, &out.value);
+		if (teller)
+			teller->part(teller->arg, &out);
 	}
+	sink.teller = NULL;
 	sink_finish(&sink, ret);
+}
+
+void name_expand(const struct name *n, struct subject *s,
+		 const struct rule_verdict *v, struct name_result *ret)
+{
+	name_expand_told(n, s, v, NULL, ret);
 }
 
 void name_clean(struct str text, struct name_result *ret)

@@ -79,5 +79,28 @@ bool name_is_per_process(const struct name *n);
 void name_expand(const struct name *n, struct subject *s,
 		 const struct rule_verdict *v, struct name_result *ret);
 
+/* A part of a template and its value. */
+struct name_part {
+	struct str source; /* of the template, with the braces of a token */
+	bool is_token;
+	struct str value; /* before the filters; NULL: it is put together */
+};
+
+/*
+ * Who is told how a name comes about: each byte of the parts as they are
+ * joined, before anything is cleaned or cut, and each part after its bytes.
+ */
+struct name_teller {
+	void (*byte)(void *arg, char c);
+	void (*part)(void *arg, const struct name_part *part);
+	void *arg;
+};
+
+/* As name_expand(). */
+void name_expand_told(const struct name *n, struct subject *s,
+		      const struct rule_verdict *v,
+		      const struct name_teller *teller,
+		      struct name_result *ret);
+
 /* The cleaning and cutting alone. */
 void name_clean(struct str text, struct name_result *ret);

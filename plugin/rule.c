@@ -93,27 +93,40 @@ static const void *field_of(const struct subject *s, enum rule_key key)
 	return (const char *)s + rule_keys[key].field;
 }
 
+static enum matcher_result try_item(const struct ruleset *rs, bool exporter,
+				    enum rule_key key, const struct matcher *m,
+				    const struct subject *s,
+				    struct str *ret_value)
+{
+	struct str value = STR("");
+	bool same;
+
+	*ret_value = value;
+	if (rule_keys[key].item == ITEM_TEXT) {
+		value = *(const struct str *)field_of(s, key);
+		if (key == RULE_EXE && m->has_slash)
+			value = s->argv0;
+		else if (key == RULE_EXE && exporter && s->cmdline.n)
+			value = subject_go_base(s->argv0);
+		*ret_value = value;
+		if (value.n == 0 && key != RULE_COMM &&
+		    !(exporter && key == RULE_CMDLINE_ALL))
+			return MATCHER_NO;
+		return matcher_match(m, value, rs->scratch);
+	}
+	if (rule_keys[key].item == ITEM_NUMBER)
+		same = *(const uint32_t *)field_of(s, key) == m->number;
+	else
+		same = rs->pidfile[m->number].pid == s->pid;
+	return same ? MATCHER_YES : MATCHER_NO;
+}
+
 static bool item_matches(const struct asking *a, enum rule_key key,
 			 const struct matcher *m)
 {
-	const struct subject *s = a->subject;
 	struct str value;
 
-	if (rule_keys[key].item == ITEM_NUMBER)
-		return *(const uint32_t *)field_of(s, key) == m->number;
-	if (rule_keys[key].item == ITEM_PIDFILE)
-		return a->rules->pidfile[m->number].pid == s->pid;
-
-	value = *(const struct str *)field_of(s, key);
-	if (key == RULE_EXE && m->has_slash)
-		value = s->argv0;
-	else if (key == RULE_EXE && a->exporter && s->cmdline.n)
-		value = subject_go_base(s->argv0);
-	if (value.n == 0 && key != RULE_COMM &&
-	    !(a->exporter && key == RULE_CMDLINE_ALL))
-		return false;
-
-	switch (matcher_match(m, value, a->rules->scratch)) {
+	switch (try_item(a->rules, a->exporter, key, m, a->subject, &value)) {
 	case MATCHER_YES:
 		take_captures(a, m, value);
 		return true;
@@ -181,9 +194,14 @@ static enum truth kernel_holds(const struct asking *a, enum rule_kernel wanted)
 	return a->subject->kernel == (wanted == KERNEL_YES) ? HOLDS : HOLDS_NOT;
 }
 
-static enum truth fails(struct asking *a, enum rule_key key, bool absent)
+static enum truth fails(struct asking *a, enum rule_key key,
+			const struct rule_term *term, bool absent)
 {
-	a->why = (struct rule_reason){.key = key, .absent = absent};
+	a->why = (struct rule_reason){
+	    .key = key,
+	    .term = term,
+	    .absent = absent,
+	};
 	return HOLDS_NOT;
 }
 
@@ -193,7 +211,7 @@ static enum truth terms_hold(struct asking *a, const struct rule_terms *terms)
 
 	a->why = (struct rule_reason){.truth = all, .key = RULE_KERNEL};
 	if (!terms->n_terms && !terms->any && terms->kernel == KERNEL_EITHER)
-		return fails(a, RULE_ANY, false);
+		return fails(a, RULE_ANY, NULL, false);
 	if (all == HOLDS_NOT)
 		return HOLDS_NOT;
 	for (size_t i = 0; i < terms->n_terms; i++) {
@@ -201,12 +219,15 @@ static enum truth terms_hold(struct asking *a, const struct rule_terms *terms)
 		enum truth there = need(a->subject, rule_keys[t->key].source);
 
 		if (there == HOLDS_NOT || (there == HOLDS && !term_holds(a, t)))
-			return fails(a, t->key, there == HOLDS_NOT);
+			return fails(a, t->key, t, there == HOLDS_NOT);
 		/* One that waits is passed over: a later one may fail. */
 		if (there == HOLDS_MAYBE && all != HOLDS_MAYBE) {
 			all = HOLDS_MAYBE;
-			a->why =
-			    (struct rule_reason){.truth = all, .key = t->key};
+			a->why = (struct rule_reason){
+			    .truth = all,
+			    .key = t->key,
+			    .term = t,
+			};
 		}
 	}
 	a->why.truth = all;
@@ -215,7 +236,8 @@ static enum truth terms_hold(struct asking *a, const struct rule_terms *terms)
 
 /* HOLDS_MAYBE: an exception may yet turn out to apply. */
 static enum truth exceptions_hold(const struct asking *a,
-				  const struct rule_terms * not, size_t n_not)
+				  const struct rule_terms * not, size_t n_not,
+				  const struct rule_terms **ret_which)
 {
 	struct asking below = *a;
 	enum truth any = HOLDS_NOT;
@@ -224,8 +246,10 @@ static enum truth exceptions_hold(const struct asking *a,
 	for (size_t i = 0; i < n_not; i++) {
 		enum truth t = terms_hold(&below, &not [i]);
 
-		if (t == HOLDS)
+		if (t == HOLDS) {
+			*ret_which = &not [i];
 			return HOLDS;
+		}
 		if (t == HOLDS_MAYBE)
 			any = HOLDS_MAYBE;
 	}
@@ -241,13 +265,17 @@ static enum truth conditions_hold(struct asking *a,
 				  const struct rule_terms * not, size_t n_not)
 {
 	enum truth holds = terms_hold(a, terms), except;
+	const struct rule_terms *which = NULL;
 
 	a->unsure = false;
 	if (holds == HOLDS_NOT)
 		return HOLDS_NOT;
-	except = exceptions_hold(a, not, n_not);
+	except = exceptions_hold(a, not, n_not, &which);
 	if (except == HOLDS) {
-		a->why = (struct rule_reason){.excepted = true};
+		a->why = (struct rule_reason){
+		    .excepted = true,
+		    .except = which,
+		};
 		return HOLDS_NOT;
 	}
 	a->unsure = holds == HOLDS_MAYBE || except == HOLDS_MAYBE;
@@ -295,6 +323,15 @@ void ruleset_explain(struct ruleset *rs, struct rule *rule, struct subject *s,
 
 	conditions_hold(&a, &rule->terms, rule->not, rule->n_not);
 	*ret = a.why;
+}
+
+enum matcher_result ruleset_try_item(const struct ruleset *rs,
+				     const struct rule *rule, enum rule_key key,
+				     const struct matcher *item,
+				     const struct subject *s,
+				     struct str *ret_value)
+{
+	return try_item(rs, rule->exporter, key, item, s, ret_value);
 }
 
 void ruleset_traits(struct ruleset *rs, struct subject *s,

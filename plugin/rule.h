@@ -313,11 +313,24 @@ struct rule_reason {
 	bool excepted;	   /* all keys hold, but so do those of `not` */
 	bool absent;	   /* the source of `key` could not be read */
 	enum rule_key key; /* the first that does not hold */
+	const struct rule_term *term;	 /* of that key; NULL for switches */
+	const struct rule_terms *except; /* if excepted: the first that holds */
 };
 
 /* The same for one rule, with the reason. */
 void ruleset_explain(struct ruleset *rs, struct rule *rule, struct subject *s,
 		     struct rule_reason *ret);
+
+/*
+ * Compares one item of a key of a rule with the process: a text, a number or
+ * a pidfile, whose source is there. *ret_value is the text that it was tried
+ * on. What was captured is lost.
+ */
+enum matcher_result ruleset_try_item(const struct ruleset *rs,
+				     const struct rule *rule, enum rule_key key,
+				     const struct matcher *item,
+				     const struct subject *s,
+				     struct str *ret_value);
 
 /* What can be asked of a process by others. */
 struct rule_traits {

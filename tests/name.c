@@ -511,11 +511,46 @@ static void random_templates(void)
 	check(n_compiled > 1000);
 }
 
+/* The bytes as they come, and "{SOURCE=VALUE}" after those of a token. */
+static void note_byte(void *arg, char c)
+{
+	sprintf((char *)arg + strlen(arg), "%c", c);
+}
+
+static void note_part(void *arg, const struct name_part *part)
+{
+	if (part->is_token)
+		sprintf((char *)arg + strlen(arg), "{%.*s=%.*s}",
+			(int)part->source.n, part->source.s, (int)part->value.n,
+			part->value.s ? part->value.s : "");
+}
+
+static void parts(void)
+{
+	const char *template = "a b-{{.ExeFull|base|lower}}.{{ .UID }}"
+			       "{{.Pod|default:none}}z";
+	struct subject s = known();
+	struct name *n = compile(template);
+	char text[256] = "";
+	struct name_teller teller = {note_byte, note_part, text};
+	struct name_result told, r;
+
+	check_str(name_template(n), template);
+	name_expand_told(n, &s, NULL, &teller, &told);
+	check_text(text, "a b-java{{{.ExeFull|base|lower}}=/usr/bin/JAVA}."
+			 "501{{{ .UID }}=501}none{{{.Pod|default:none}}=}z");
+	name_expand(n, &s, NULL, &r);
+	check_text(told.text, r.text);
+	check(told.cleaned && told.raw_hash == r.raw_hash);
+	name_free(n);
+}
+
 int main(void)
 {
 	TEST("each token yields its value", tokens);
 	TEST("filters apply from left to right", filters);
 	TEST("what is not there is empty", absent);
+	TEST("parts tell what stands in a template and what it becomes", parts);
 	TEST("without a command line comm stands for the program", no_cmdline);
 	TEST("a source is asked for when its token is expanded", asks);
 	TEST("a template knows its sources and what it is", properties);

@@ -570,6 +570,136 @@ struct reader {
 	unsigned late, unreadable; /* SUBJECT_BIT()s */
 };
 
+static void sources_of_patterns(void)
+{
+	static const char *const texts[] = {
+	    "java", "exact:java", "glob:j*", "iglob:J*", "re:^j", "ire:^J", "",
+	};
+	struct diag d;
+
+	diag_init(&d, "rules.yaml");
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct matcher m;
+
+		check_int(matcher_init(&m, "cmdline", MATCHER_REGEX,
+				       str_of(texts[i]), &d, 1, 1),
+			  0);
+		check_str(matcher_source(&m), texts[i]);
+		matcher_done(&m);
+	}
+	diag_done(&d);
+}
+
+static struct rule_reason explain(struct set *set, size_t rule,
+				  struct subject *s)
+{
+	struct rule_reason why;
+
+	ruleset_explain(set->rs, &set->rs->rule[rule], s, &why);
+	return why;
+}
+
+static void reasons(void)
+{
+	struct subject s = known();
+	struct rule_reason why;
+	struct rule *r;
+	struct set set;
+
+	set_open(&set);
+	r = add_simple(&set, RULE_CMDLINE, "-war");
+	add(&set, &r->terms, RULE_COMM, "java");
+	add(&set, &r->terms, RULE_UNIT, "app.service");
+	r = add_simple(&set, RULE_COMM, "java");
+	r->terms.kernel = KERNEL_YES;
+	add_simple(&set, RULE_UNIT, "glob:app*");
+	seal(&set);
+
+	why = explain(&set, 0, &s);
+	check_int(why.truth, HOLDS_NOT);
+	check_int(why.key, RULE_CMDLINE);
+	check(why.term && why.term->key == RULE_CMDLINE && !why.absent);
+	check_str(matcher_source(&why.term->item[0]), "-war");
+	s.comm = STR("perl");
+	why = explain(&set, 0, &s);
+	check(why.term && why.term->key == RULE_COMM);
+	why = explain(&set, 1, &s);
+	check_int(why.key, RULE_KERNEL);
+	check(!why.term && !why.excepted);
+	check_int(explain(&set, 2, &s).truth, HOLDS);
+	s.have &= ~SUBJECT_BIT(SUBJECT_CGROUP);
+	why = explain(&set, 2, &s);
+	check(why.term && why.absent && why.key == RULE_UNIT);
+	s.absent &= ~SUBJECT_BIT(SUBJECT_CGROUP);
+	s.pending |= SUBJECT_BIT(SUBJECT_CGROUP);
+	why = explain(&set, 2, &s);
+	check_int(why.truth, HOLDS_MAYBE);
+	check(why.term && why.term->key == RULE_UNIT);
+	set_close(&set);
+}
+
+static void reasons_of_exceptions(void)
+{
+	struct subject s = known();
+	struct rule_reason why;
+	struct rule *r;
+	struct set set;
+
+	set_open(&set);
+	r = add_simple(&set, RULE_COMM, "java");
+	add(&set, add_not(r), RULE_USER, "joe");
+	add(&set, add_not(r), RULE_USER, "501");
+	seal(&set);
+	why = explain(&set, 0, &s);
+	check_int(why.truth, HOLDS_NOT);
+	check(why.excepted);
+	check(why.except == &set.rs->rule[0].not [1]);
+	s.user = STR("joe");
+	check(explain(&set, 0, &s).except == &set.rs->rule[0].not [0]);
+	s.user = STR("ann");
+	why = explain(&set, 0, &s);
+	check(why.truth == HOLDS && !why.excepted && !why.except);
+	set_close(&set);
+}
+
+static void single_items(void)
+{
+	struct subject s = known();
+	const struct rule_term *t;
+	struct str value;
+	struct rule *r, *exporter;
+	struct set set;
+
+	set_open(&set);
+	r = add_simple(&set, RULE_EXE, "perl");
+	add(&set, &r->terms, RULE_EXE, "glob:*/java");
+	add_simple(&set, RULE_UID, "501");
+	seal(&set);
+	r = &set.rs->rule[0];
+	exporter = &set.rs->rule[1];
+	exporter->exporter = true;
+	t = &set.rs->rule[0].terms.term[0];
+	check_int(ruleset_try_item(set.rs, r, t->key, &t->item[0], &s, &value),
+		  MATCHER_NO);
+	check_str(value, "java");
+	check_int(ruleset_try_item(set.rs, r, t->key, &t->item[1], &s, &value),
+		  MATCHER_YES);
+	check_str(value, "/usr/bin/java");
+	t = &set.rs->rule[1].terms.term[0];
+	check_int(ruleset_try_item(set.rs, r, t->key, &t->item[0], &s, &value),
+		  MATCHER_YES);
+	s.uid = 502;
+	check_int(ruleset_try_item(set.rs, r, t->key, &t->item[0], &s, &value),
+		  MATCHER_NO);
+	s.argv0 = STR("/usr/bin/perl/");
+	t = &set.rs->rule[0].terms.term[0];
+	check_int(
+	    ruleset_try_item(set.rs, exporter, t->key, &t->item[0], &s, &value),
+	    MATCHER_YES);
+	check_str(value, "perl");
+	set_close(&set);
+}
+
 static void read_source(struct subject *s, enum subject_source source)
 {
 	struct reader *r = s->arg;
@@ -1214,6 +1344,11 @@ int main(void)
 	TEST("a rule takes kernel threads only if it says so", kernel_threads);
 	TEST("kernel may be the only key, and nothing is no key", kernel_alone);
 	TEST("an exception holds if all its keys do", exceptions);
+	TEST("a pattern is known as it was given", sources_of_patterns);
+	TEST("the reason is the first key that fails, and its items", reasons);
+	TEST("the reason names the exception that holds",
+	     reasons_of_exceptions);
+	TEST("each item can be tried, and tells on what", single_items);
 	TEST("only what a rule still needs is read, cheapest first",
 	     reads_little);
 	TEST("a source is asked for once", asks_once);
