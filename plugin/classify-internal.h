@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of the classifier share: classify.c (one process and its
- * texts) and classify-kin.c (who it comes from). Nobody else includes it.
+ * texts) and classify-kin.c (who it comes from); and what explain.c goes
+ * through in the same steps. Nobody else includes it.
  */
 #pragma once
 
 #include "classify.h"
+
+/* Makes it the process that is being asked about; reads nothing. */
+void classify_begin(struct classifier *c, struct proc_entry *e,
+		    const struct answer *answer, bool anyhow);
+
+/* What one view's rules say of it: placing->in[view], pending. */
+void classify_in(struct classifier *c, size_t view, struct placing *placing);
+
+/* A walk up the chain of parents, as far as groups are inherited. */
+struct kin_walk {
+	struct proc *at;
+	unsigned distance; /* from the first to `at` */
+};
+
+enum kin_step {
+	KIN_END,     /* no parent is there, or it was far enough; `at` stays */
+	KIN_INIT,    /* at process 1, which hands nothing on */
+	KIN_MANAGER, /* at a manager: neither does it */
+	KIN_ASK,     /* at one that may hand its group on */
+};
+
+/* Goes to the parent; after anything but KIN_ASK the walk is at its end. */
+enum kin_step classify_step_up(struct classifier *c, struct kin_walk *w);
 
 /* SUBJECT_KIN: traits of those it comes from. */
 void classify_fetch_kin(struct classifier *c, struct subject *s);

@@ -118,6 +118,7 @@ bool classify_find_kin(struct subject *s, bool parent, uint64_t traits,
 		if (!p->traits || !(p->traits->holds & traits))
 			continue;
 		*ret = (struct subject_kin){
+		    .pid = e->pid,
 		    .comm = str_of(proc_comm(p)),
 		    .text = p->traits->text,
 		    .n_texts = p->traits->n_texts,
@@ -180,17 +181,17 @@ static bool is_heir(const struct proc_place *place)
 	return place->heritage.depth && place->rule;
 }
 
-static void take_from(const struct classifier *c, const struct proc_entry *e,
+static void take_from(const struct classifier *c, const struct proc *p,
 		      size_t view, unsigned distance, struct placing_in *ret)
 {
-	const struct proc_place *from = &e->proc->place[view];
+	const struct proc_place *from = &p->place[view];
 
 	if (from->rule)
 		ret->rule = &c->rules->rule[from->rule - 1];
 	ret->heritage = inherit_take(&from->heritage, distance);
 	ret->heritage.ppid = c->proc->ppid;
-	ret->heritage.from = e->pid;
-	ret->heritage.from_start = e->proc->start;
+	ret->heritage.from = p->at.pid;
+	ret->heritage.from_start = p->start;
 	if (from->heritage.how == HERITAGE_DROPPED) {
 		ret->kind = PLACING_DROP;
 		ret->heritage.how = HERITAGE_DROPPED;
@@ -200,35 +201,43 @@ static void take_from(const struct classifier *c, const struct proc_entry *e,
 	ret->group = from->group;
 }
 
+enum kin_step classify_step_up(struct classifier *c, struct kin_walk *w)
+{
+	const struct proc_entry *e = proctab_parent(c->tab, w->at);
+
+	if (!e || w->distance == INHERIT_STEPS_MAX)
+		return KIN_END;
+	w->at = e->proc;
+	w->distance++;
+	if (e->pid == 1 && !c->rules->init_gives)
+		return KIN_INIT;
+	return is_manager(c, w->at) ? KIN_MANAGER : KIN_ASK;
+}
+
 bool classify_inherit(struct classifier *c, size_t view, struct placing_in *ret)
 {
 	const struct proc *p = c->proc;
 	const struct proc_place *place = &p->place[view];
+	struct kin_walk walk = {.at = c->proc};
 
 	if (is_heir(place) && is_orphan(c, p, &place->heritage)) {
 		ret->kind = PLACING_KEEP;
 		return true;
 	}
 	c->walked = true;
-	for (unsigned i = 1; i <= INHERIT_STEPS_MAX; i++) {
-		const struct proc_entry *e = proctab_parent(c->tab, p);
-		enum inherit_step step;
+	while (classify_step_up(c, &walk) == KIN_ASK) {
+		enum inherit_step step =
+		    inherit_from(&walk.at->place[view].heritage, walk.distance);
 
-		if (!e)
-			break;
-		p = e->proc;
-		if ((e->pid == 1 && !c->rules->init_gives) || is_manager(c, p))
-			break;
-		step = inherit_from(&p->place[view].heritage, i);
-		if (is_undecided(p) || may_change(p) ||
-		    p->flags & PROC_IS_STALLED) {
-			pass_by(c, e->proc);
+		if (is_undecided(walk.at) || may_change(walk.at) ||
+		    walk.at->flags & PROC_IS_STALLED) {
+			pass_by(c, walk.at);
 			if (c->passed_by && !c->anyhow)
 				return false;
 		}
 		if (step != INHERIT_TAKE && step != INHERIT_DROP)
 			continue;
-		take_from(c, e, view, i, ret);
+		take_from(c, walk.at, view, walk.distance, ret);
 		return true;
 	}
 	return false;

@@ -223,6 +223,7 @@ static void mark(struct subject *s, enum subject_source source, int r)
 {
 	struct classifier *c = s->arg;
 
+	c->outcome[source] = r;
 	c->unsure |= procfs_is_transient(r);
 	if (r == PROC_DENIED)
 		c->denied |= SUBJECT_BIT(source);
@@ -317,6 +318,7 @@ static void fetch_cmdline(struct classifier *c, struct subject *s)
 		   (p->flags & PROC_AWAITS || (r = ask_cmdline(c, p)) == 0)) {
 		s->pending |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	} else {
+		c->outcome[SUBJECT_CMDLINE] = r;
 		c->unsure |= procfs_is_transient(r);
 		s->absent |= SUBJECT_BIT(SUBJECT_CMDLINE);
 	}
@@ -401,8 +403,8 @@ static void count_denied(struct classifier *c)
 	c->n_unreadable_cmdline += !!(more & SUBJECT_BIT(SUBJECT_CMDLINE));
 }
 
-static void begin_subject(struct classifier *c, struct proc_entry *e,
-			  const struct answer *answer, bool anyhow)
+void classify_begin(struct classifier *c, struct proc_entry *e,
+		    const struct answer *answer, bool anyhow)
 {
 	const struct proc *p = e->proc;
 
@@ -428,9 +430,7 @@ static void begin_subject(struct classifier *c, struct proc_entry *e,
 		take_answer(c, answer);
 }
 
-/* What one view's rules say. */
-static void classify_in(struct classifier *c, size_t view,
-			struct placing *placing)
+void classify_in(struct classifier *c, size_t view, struct placing *placing)
 {
 	struct placing_in *ret = &placing->in[view];
 	struct subject *s = &c->subject;
@@ -476,7 +476,7 @@ void classify(struct classifier *c, struct proc_entry *e,
 	    SUBJECT_BIT(SUBJECT_STAT) | SUBJECT_BIT(SUBJECT_OWNER);
 	const struct subject *s = &c->subject;
 
-	begin_subject(c, e, answer, anyhow);
+	classify_begin(c, e, answer, anyhow);
 	ret->pending = false;
 	for (size_t i = 0; i < c->rules->n_views; i++)
 		classify_in(c, i, ret);
@@ -494,7 +494,7 @@ bool classify_traits(struct classifier *c, struct proc_entry *e, bool anyhow)
 	bool sure;
 
 	if (c->entry != e)
-		begin_subject(c, e, NULL, anyhow);
+		classify_begin(c, e, NULL, anyhow);
 	c->anyhow = anyhow;
 	ruleset_traits(c->rules, &c->subject, &traits);
 	sure = !traits.pending && !c->passed_by;

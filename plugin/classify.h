@@ -46,6 +46,7 @@ struct classifier {
 	bool passed_by;	 /* somebody who is not decided yet was passed by */
 	bool walked;	 /* it was looked for whom it inherits from */
 	unsigned denied; /* SUBJECT_BIT()s that were refused */
+	int outcome[SUBJECT_N]; /* of its reads: 0, PROC_* or an errno */
 
 	/* Answers to be used again, so that asking allocates nothing. */
 	struct answer *spare;

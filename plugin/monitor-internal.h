@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of the monitor share: monitor.c (one interval), place.c
- * (processes into groups), reload.c (the rule file) and notice.c (what a
- * person should know). Nobody else includes it.
+ * (processes into groups), reload.c (the rule file), notice.c (what a person
+ * should know) and explain.c (why a process is where it is). Nobody else
+ * includes it.
  */
 #pragma once
 
@@ -149,6 +150,13 @@ void monitor_drop_answer(struct monitor *m, struct proc_entry *e);
 
 /* Puts right a move that was given up in its middle. */
 void monitor_end_move(struct monitor *m);
+
+/* Takes the answers that the lane has ready, to the end of m->answers. */
+void monitor_take_answers(struct monitor *m);
+
+/* Two views never share a group: it would count its members twice. */
+void monitor_keep_to_view(const struct monitor *m, size_t view,
+			  struct placing_in *in);
 
 /* The name that a template gives without a process. */
 void monitor_static_name(const struct name *n, struct name_result *ret);

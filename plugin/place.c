@@ -110,9 +110,8 @@ static int make_group(struct monitor *m, size_t view,
 	return ret->group ? 0 : -ENOMEM;
 }
 
-/* Two views never share a group: it would count its members twice. */
-static void keep_to_view(const struct monitor *m, size_t view,
-			 struct placing_in *in)
+void monitor_keep_to_view(const struct monitor *m, size_t view,
+			  struct placing_in *in)
 {
 	if (in->kind != PLACING_NAME || m->rules->view[view].name ||
 	    !ruleset_is_view_name(m->rules, str_of(in->name.text)))
@@ -256,7 +255,7 @@ static int find_places(struct monitor *m, const struct proc *p,
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < m->tab.n_views; i++) {
-		keep_to_view(m, i, &pl->in[i]);
+		monitor_keep_to_view(m, i, &pl->in[i]);
 		r = find_place(m, p, i, &pl->in[i], &m->moving_to[i]);
 	}
 	return r;
@@ -353,8 +352,7 @@ static void watch_stalls(struct monitor *m)
 	}
 }
 
-/* Takes the answers that the lane has ready. */
-static void take_answers(struct monitor *m)
+void monitor_take_answers(struct monitor *m)
 {
 	struct answer **last = &m->answers, *a;
 
@@ -568,7 +566,7 @@ void monitor_place(struct monitor *m)
 		m->step = STEP_PLACE_EARLY;
 	}
 	if (m->step == STEP_PLACE_EARLY) {
-		take_answers(m);
+		monitor_take_answers(m);
 		m->at = 0;
 		m->step = STEP_PLACE_FRESH;
 	}
@@ -583,7 +581,7 @@ void monitor_place(struct monitor *m)
 	}
 	if (m->step == STEP_PLACE_WAIT) {
 		lane_wait(m->classifier.lane, MONITOR_WAIT_NS, PATIENCE_NS);
-		take_answers(m);
+		monitor_take_answers(m);
 		m->step = STEP_PLACE_LAST;
 	}
 	if (m->step == STEP_PLACE_LAST) {

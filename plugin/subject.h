@@ -28,6 +28,7 @@ enum subject_source {
 
 /* A process that others know by its traits. */
 struct subject_kin {
+	pid_t pid;
 	struct str comm;
 	const struct kin_text *text; /* what was captured on it */
 	size_t n_texts;
