@@ -12,7 +12,7 @@ cd "$src"
 # Layer 0 is the lowest. A module includes modules of lower layers, or of its
 # own. gpu-nvml.c belongs to the module gpu.
 layers='
-0 base clocks diag guard outbuf suggest
+0 base clocks diag guard outbuf suggest textline
 1 metric cgroup rule matcher subject name inherit pss psscost
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group
 3 lane runner exits gpu proctab look sample
