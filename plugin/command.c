@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "check.h"
 #include "dump.h"
+#include "explaincmd.h"
 #include "match.h"
 #include "netdata.h"
 #include "top.h"
@@ -23,6 +24,8 @@ struct options {
 	const char *rules, *proc_path, *sys_path, *format, *output;
 	double interval_s;   /* 0: not given */
 	unsigned long count; /* 0: not given */
+	const char *view;
+	bool brief;
 };
 
 struct call {
@@ -164,8 +167,25 @@ static int run_top(const struct options *o, _unused_ char **args, int n_args)
 	return top_run(&t);
 }
 
+static int run_explain(const struct options *o, char **args, int n_args)
+{
+	struct explaincmd_options e = {
+	    .monitor = monitor_options(o),
+	    .view = o->view,
+	    .brief = o->brief,
+	};
+
+	if (n_args == 0) {
+		fprintf(stderr, "proctally explain: which process?\n");
+		return EXIT_USAGE;
+	}
+	return explaincmd_run(&e, args, n_args);
+}
+
 static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
+    {"explain", "rpvb", "PID...", "say why a process is in its group",
+     run_explain},
     {"dump", "rpsicfo", "[S]",
      "print what the plugin would hand to collectd, every interval", run_dump},
     {"match", "rpi", "",
@@ -187,6 +207,8 @@ static const struct option long_options[] = {
     {"count", required_argument, NULL, 'c'},
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, 'o'},
+    {"view", required_argument, NULL, 'v'},
+    {"brief", no_argument, NULL, 'b'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -201,6 +223,8 @@ static const char *const option_help[][2] = {
     {"--count N", "ticks (for ever; bench: 20)"},
     {"--format NAME", NULL}, /* the names themselves */
     {"--output FILE", "replace this file with each tick"},
+    {"--view NAME", "one view of the rule file (all)"},
+    {"--brief", "the results alone"},
     {"--help", "this text"},
     {"--version", "the version"},
 };
@@ -217,7 +241,7 @@ static void print_help(FILE *to)
 	fprintf(to, "Usage: proctally CALL [OPTION]... [ARGUMENT]...\n"
 		    "What every process uses, by groups of your own.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-		fprintf(to, "  %-6s %-8s %s\n", calls[i].name,
+		fprintf(to, "  %-7s %-8s %s\n", calls[i].name,
 			calls[i].arguments, calls[i].help);
 	fprintf(to, "\n");
 	for (size_t i = 0; i < ARRAY_SIZE(option_help); i++) {
@@ -267,6 +291,12 @@ static bool take_option(struct options *o, int letter, const char *value)
 		return true;
 	case 'o':
 		o->output = value;
+		return true;
+	case 'v':
+		o->view = value;
+		return true;
+	case 'b':
+		o->brief = true;
 		return true;
 	case 'i':
 		return parse_seconds(value, &o->interval_s);

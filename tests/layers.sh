@@ -16,8 +16,8 @@ layers='
 1 metric cgroup rule matcher subject name inherit pss psscost
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group
 3 lane runner exits gpu proctab look sample
-4 monitor classify members notice place reload selfstat series pssread
-5 plugin command check dump bench alloccount events netdata format replace
+4 monitor classify explain members notice place reload selfstat series pssread
+5 plugin command check dump explaincmd bench alloccount events netdata format replace
 5 board cell match roster screen table top view watch
 '
 

@@ -22,19 +22,24 @@ _proctally()
 		mapfile -t COMPREPLY < <(compgen -W 'putval influx prometheus graphite netdata' -- "$cur")
 		return
 		;;
-	--interval | --count)
+	--interval | --count | --view)
 		return
 		;;
 	esac
 
 	if ((COMP_CWORD == 1)); then
-		words='check dump match top bench import-netdata --help --version'
+		words='check explain dump match top bench import-netdata --help --version'
 	else
 		case ${COMP_WORDS[1]} in
 		check | import-netdata)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			compopt -o filenames 2>/dev/null
 			return
+			;;
+		explain)
+			words='--rules --proc --view --brief'
+			[[ $cur == -* ]] ||
+				words=$(cd /proc && printf '%s ' [0-9]*)
 			;;
 		dump)
 			words='--rules --proc --sys --interval --count --format --output'
