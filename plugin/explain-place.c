@@ -328,9 +328,9 @@ void explain_place(struct explain *x, size_t view)
 		show_ancestors(x, view);
 	if (in->kind == PLACING_KEEP) {
 		textline_printf(&x->line,
-				"  it inherited below %d, which has ended or "
+				"  it inherited from %d, which has ended or "
 				"gone from it since: it stays",
-				(int)x->p->heir_ppid);
+				(int)place->heritage.from);
 		explain_end(x);
 	}
 	if (in->kind == PLACING_NAME) {
