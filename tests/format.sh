@@ -32,7 +32,8 @@ for file in autogen.sh .ci/run contrib/* tests/* tests/fuzz/*; do
 	fi
 done
 
-point 'C is formatted' clang-format --dry-run -Werror plugin/*.[ch] tests/*.[ch]
+point 'C is formatted' clang-format --dry-run -Werror \
+	plugin/*.[ch] tests/*.[ch] tests/fuzz/*.[ch]
 point 'the completion is clean' shellcheck -s bash contrib/completion/proctally.bash
 # shellcheck disable=SC2086
 point 'scripts are clean' shellcheck $scripts

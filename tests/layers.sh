@@ -148,9 +148,10 @@ else
 fi
 
 point 'every header says #pragma once' "$(
-	grep -L '^#pragma once$' plugin/*.h tests/*.h || true)"
+	grep -L '^#pragma once$' plugin/*.h tests/*.h tests/fuzz/*.h || true)"
 point 'every C file and script names its licence' "$(
-	for file in plugin/*.[ch] tests/*.[ch] tests/*.sh; do
+	for file in plugin/*.[ch] tests/*.[ch] tests/*.sh \
+		tests/fuzz/*.[ch] tests/fuzz/run; do
 		[ ! -f "$file" ] || head -n 3 "$file" |
 			grep -q 'SPDX-License-Identifier: MIT' ||
 			echo "$file: no SPDX line"
