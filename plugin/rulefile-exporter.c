@@ -129,7 +129,7 @@ static int load_name(struct loader *l, struct item *item)
 	const struct yaml_node *key, *value;
 	struct rule *rule = item->rule;
 	struct str text = STR("");
-	int r = rule_collect_captures(l->rs, rule);
+	int r = rule_load_captures(l, item->node, rule);
 
 	if (r)
 		return r;

@@ -404,13 +404,14 @@ static int check_rule(struct loader *l, const struct rule_loader *rl)
 	return check_group_keys(l, rl) ? -EINVAL : r;
 }
 
-static int collect_captures(struct loader *l, const struct rule_loader *rl)
+int rule_load_captures(struct loader *l, const struct yaml_node *place,
+		       struct rule *rule)
 {
-	int r = rule_collect_captures(l->rs, rl->rule);
+	int r = rule_collect_captures(l->rs, rule);
 
 	if (r != -E2BIG)
 		return r;
-	diag_add(l->d, DIAG_ERROR, rl->node->line, rl->node->column,
+	diag_add(l->d, DIAG_ERROR, place->line, place->column,
 		 "more than %d named captures in one rule", RULE_CAPTURES_MAX);
 	return -EINVAL;
 }
@@ -449,7 +450,7 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 
 	r = terms_load(l, node, &rule->terms, node);
 	if (!r)
-		r = collect_captures(l, &rl);
+		r = rule_load_captures(l, node, rule);
 	if (r == -ENOMEM)
 		return r;
 	rl.bad_terms = r;

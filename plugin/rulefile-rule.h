@@ -20,6 +20,10 @@ int name_load(struct loader *l, struct str text, char *const *captures,
 	      unsigned n_captures, const struct yaml_node *place,
 	      struct name **ret);
 
+/* Learns what the patterns of a rule capture; `place` is told if too much. */
+int rule_load_captures(struct loader *l, const struct yaml_node *place,
+		       struct rule *rule);
+
 /* How many generations of children join. */
 int children_load(struct loader *l, const struct yaml_node *key,
 		  const struct yaml_node *value, uint8_t *ret);
