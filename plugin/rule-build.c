@@ -202,6 +202,8 @@ int rule_terms_add_pidfile(struct ruleset *rs, struct rule_terms *terms,
 
 	while (i < rs->n_pidfiles && !str_eq(str_of(rs->pidfile[i].path), path))
 		i++;
+	if (i == RULE_PIDFILES_MAX)
+		return -E2BIG;
 	if (i == rs->n_pidfiles) {
 		char *copy = strndup(path.s, path.n);
 

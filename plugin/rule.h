@@ -97,6 +97,7 @@ struct rule_terms {
 enum {
 	RULE_CAPTURES_MAX = 16, /* names that the patterns of a rule capture */
 	RULE_KIN_MAX = 64,	/* mappings below parent and ancestor */
+	RULE_PIDFILES_MAX = 1000, /* each is looked at in each tick */
 	RULE_VIEWS_MAX = 8,
 
 	/* Generations of children that join where no rule takes them. */
@@ -238,7 +239,10 @@ int rule_terms_add(struct rule_terms *terms, enum rule_key key, struct str text,
 /* A key whose list is empty. */
 int rule_terms_add_empty(struct rule_terms *terms, enum rule_key key);
 
-/* The same for pidfile, parent and ancestor: their items are in the set. */
+/*
+ * The same for pidfile, parent and ancestor: their items are in the set.
+ * -E2BIG says that there are RULE_PIDFILES_MAX already.
+ */
 int rule_terms_add_pidfile(struct ruleset *rs, struct rule_terms *terms,
 			   struct str path);
 int rule_terms_add_kin(struct rule_terms *terms, enum rule_key key, size_t kin);

@@ -11,6 +11,7 @@
 
 #include "name.h"
 #include "rulefile-rule.h"
+#include "rulefile-terms.h"
 #include "rulefile-value.h"
 
 enum {
@@ -105,6 +106,9 @@ static int load_list(struct loader *l, struct item *item, enum rule_key k)
 		return value_refuse(l->d, key, value, "a list of texts");
 	if (value->n_children == 0)
 		return rule_terms_add_empty(&item->rule->terms, k);
+	result = items_check_count(l, value);
+	if (result)
+		return result;
 	for (size_t i = 0; i < value->n_children; i++) {
 		int r;
 

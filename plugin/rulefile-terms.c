@@ -87,9 +87,16 @@ static int load_pidfile(struct loader *l, struct rule_terms *terms,
 			const struct yaml_node *key,
 			const struct yaml_node *item, struct str path)
 {
+	int r;
+
 	if (path.s[0] != '/' || memchr(path.s, '\0', path.n))
 		return value_refuse(l->d, key, item, "an absolute path");
-	return rule_terms_add_pidfile(l->rs, terms, path);
+	r = rule_terms_add_pidfile(l->rs, terms, path);
+	if (r != -E2BIG)
+		return r;
+	diag_add(l->d, DIAG_ERROR, item->line, item->column,
+		 "more than %d pidfiles in all rules", RULE_PIDFILES_MAX);
+	return -EINVAL;
 }
 
 static int load_item(struct loader *l, const struct yaml_node *rule,
@@ -109,7 +116,7 @@ static int load_item(struct loader *l, const struct yaml_node *rule,
 	return r;
 }
 
-static int check_count(struct loader *l, const struct yaml_node *list)
+int items_check_count(struct loader *l, const struct yaml_node *list)
 {
 	const struct yaml_node *beyond;
 
@@ -135,7 +142,7 @@ int items_load(struct loader *l, const struct yaml_node *rule,
 					? "a text or a list with one item "
 					  "or more"
 					: "a text or a list of texts");
-	result = check_count(l, value);
+	result = items_check_count(l, value);
 	if (result)
 		return result;
 	for (size_t i = 0; i < value->n_children; i++) {
@@ -312,7 +319,7 @@ int exceptions_load(struct loader *l, const struct yaml_node *rule,
 		return value_refuse(l->d, key, value,
 				    "a mapping or a list with one or more");
 	if (is_list)
-		result = check_count(l, value);
+		result = items_check_count(l, value);
 	if (result)
 		return result;
 	list = calloc(n, sizeof(*list));
@@ -363,7 +370,7 @@ int matchers_load(struct loader *l, const struct yaml_node *key,
 		return value_refuse(l->d, key, value,
 				    "a text or a list of texts");
 	if (is_list)
-		result = check_count(l, value);
+		result = items_check_count(l, value);
 	if (result)
 		return result;
 	for (size_t i = 0; i < (is_list ? value->n_children : 1); i++) {

@@ -30,6 +30,9 @@ int items_load(struct loader *l, const struct yaml_node *rule,
 	       struct rule_terms *terms, enum rule_key k,
 	       const struct yaml_node *key, const struct yaml_node *value);
 
+/* There is a limit to what one list holds; whoever reads one may rely on it. */
+int items_check_count(struct loader *l, const struct yaml_node *list);
+
 /* A list of patterns for whole names, beside what stands in *list. */
 int matchers_load(struct loader *l, const struct yaml_node *key,
 		  const struct yaml_node *value, struct matcher **list,

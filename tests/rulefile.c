@@ -487,6 +487,33 @@ static void many_items(void)
 		   "1005:5: error: more than 1000 items\n");
 }
 
+/* Of the names of programs each is compared with all others. */
+static void many_items_of_process_exporter(void)
+{
+	_cleanup_free_ char *most =
+	    repeat("process_names:\n- comm:\n", "  - a\n", 1000, "");
+	_cleanup_free_ char *more =
+	    repeat("process_names:\n- exe:\n", "  - a\n", 1001, "");
+
+	ruleset_free(rules_of(most));
+	check_text(errors_of(str_of(more)),
+		   "1003:5: error: more than 1000 items\n");
+}
+
+static void many_pidfiles(void)
+{
+	char text[64 * 1024];
+	size_t n = (size_t)snprintf(text, sizeof(text), "rules:\n");
+
+	for (int i = 0; i <= 1000; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "%s  - /run/%d.pid\n  - /run/0.pid\n",
+				      i % 400 ? "" : "- name: a\n  pidfile:\n",
+				      i);
+	check_text(errors_of((struct str){text, n}),
+		   "2008:5: error: more than 1000 pidfiles in all rules\n");
+}
+
 static void many_errors(void)
 {
 	_cleanup_free_ char *text =
@@ -574,6 +601,8 @@ int main(void)
 	TEST("an empty file is told to be empty", empty);
 	TEST("the number of rules is bounded", many_rules);
 	TEST("the number of items of one key is bounded", many_items);
+	TEST("so it is below process_names", many_items_of_process_exporter);
+	TEST("the number of pidfiles is bounded", many_pidfiles);
 	TEST("a file full of mistakes is told up to a limit", many_errors);
 	TEST("a directory, a FIFO and no file at all are told and do not block",
 	     no_regular_file);
