@@ -328,8 +328,9 @@ int rule_set_overflow(struct loader *l, struct rule *rule)
 		return -ENOMEM;
 	}
 	diag_init(&d, "");
-	r = name_compile((struct str){text, (size_t)n}, NULL, 0, &d, 0, 0,
-			 &rule->overflow);
+	/* Only there may a name begin with "_". */
+	r = (rule->exporter ? name_compile_exporter : name_compile)(
+	    (struct str){text, (size_t)n}, NULL, 0, &d, 0, 0, &rule->overflow);
 	diag_done(&d);
 	return r;
 }
