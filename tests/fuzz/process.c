@@ -204,8 +204,11 @@ static bool find_kin(struct subject *s, bool parent, uint64_t traits,
 
 	for (p++; p < f->line + f->n; p++) {
 		if (p->traits & traits) {
-			*ret =
-			    (struct subject_kin){p->comm, p->text, p->n_texts};
+			*ret = (struct subject_kin){
+			    .comm = p->comm,
+			    .text = p->text,
+			    .n_texts = p->n_texts,
+			};
 			return true;
 		}
 		if (parent)
