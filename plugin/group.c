@@ -209,6 +209,8 @@ static bool row_value(const struct group *g, unsigned row,
 		return pss_sum_value(&g->pss, PSS_USS, &out->d[i]);
 	case FOLD_SWAP_PSS:
 		return pss_sum_value(&g->pss, PSS_SWAP_PSS, &out->d[i]);
+	case FOLD_MAPS:
+		return pss_sum_value(&g->pss, PSS_MAPS, &out->d[i]);
 	case FOLD_PSS_READ:
 		out->d[i] = (double)pss_sum_covered(&g->pss);
 		return true;

@@ -57,6 +57,7 @@ const struct metric metrics[METRIC_N] = {
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_PSS, "memory", "pss", "value" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_USS, "memory", "uss", "value" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_SWAP_PSS, "memory", "swap_pss", "value" },
+	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_MAPS, "count", "maps", "value" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_PSS_READ, "count", "pss_read", "value" },
 	{ COLLECT_STATE, KNOWN("R"), UNIT_NONE, FOLD_STATE, "ps_state", "running", "value" },
 	{ COLLECT_STATE, KNOWN("S"), UNIT_NONE, FOLD_STATE, "ps_state", "sleeping", "value" },

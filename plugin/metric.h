@@ -79,6 +79,7 @@ enum metric_fold {
 	FOLD_PSS,
 	FOLD_USS,
 	FOLD_SWAP_PSS,
+	FOLD_MAPS,     /* their mappings, where smaps itself is read */
 	FOLD_PSS_READ, /* members that rest on a reading */
 };
 
@@ -97,7 +98,7 @@ struct metric {
 
 enum {
 	METRIC_N_STORED = 24, /* rows that keep a value in each process */
-	METRIC_N = 37,
+	METRIC_N = 38,
 };
 
 /* One bit per stored row. */

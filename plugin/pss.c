@@ -36,30 +36,43 @@ bool pss_estimate(const struct pss_reading *r, enum pss_value value,
 	double kib = (double)r->kib[value];
 
 	if (!(r->have & PSS_BIT(value))) {
-		if (is_empty(r, now))
-			*ret = 0;
-		return is_empty(r, now);
+		/* That it has no mappings is not known where none are read. */
+		if (!is_empty(r, now) || value == PSS_MAPS)
+			return false;
+		*ret = 0;
+		return true;
 	}
-	if (value != PSS_SWAP_PSS)
+	if (value == PSS_PSS || value == PSS_USS)
 		kib = scale(kib, (double)r->rss, (double)now->rss / KIB);
-	else if (r->swap >= 0 && now->swap != PSS_UNKNOWN)
+	else if (value == PSS_SWAP_PSS && r->swap >= 0 &&
+		 now->swap != PSS_UNKNOWN)
 		kib = scale(kib, (double)r->swap, (double)now->swap / KIB);
 	*ret = kib * KIB;
 	return true;
 }
 
 /* Will it be read, as far as we know? */
-static bool is_awaited(const struct pss_reading *r)
+static bool is_awaited(const struct pss_reading *r, const struct pss_now *now)
 {
-	return r && r->outcome != PSS_REFUSED && !(r->flags & PSS_TOO_LARGE);
+	return r && r->outcome != PSS_REFUSED && !is_empty(r, now) &&
+	       !(r->flags & PSS_TOO_LARGE);
+}
+
+/* What a value of a member is set against. */
+static double base_of(enum pss_value value, const struct pss_now *now)
+{
+	if (value == PSS_MAPS)
+		return 1;
+	if (value != PSS_SWAP_PSS)
+		return (double)now->rss;
+	return now->swap == PSS_UNKNOWN ? 0 : (double)now->swap;
 }
 
 void pss_sum_add(struct pss_sum *s, const struct pss_reading *r,
 		 const struct pss_now *now)
 {
 	for (unsigned i = 0; i < PSS_N_VALUES; i++) {
-		uint64_t whole = i == PSS_SWAP_PSS ? now->swap : now->rss;
-		double base = whole == PSS_UNKNOWN ? 0 : (double)whole;
+		double base = base_of(i, now);
 		struct pss_part *part = &s->part[i];
 		double bytes;
 
@@ -67,7 +80,7 @@ void pss_sum_add(struct pss_sum *s, const struct pss_reading *r,
 			part->n++;
 			part->sum += bytes;
 			part->base += base;
-		} else if (is_awaited(r)) {
+		} else if (is_awaited(r, now)) {
 			part->rest += base;
 		}
 	}
@@ -79,7 +92,7 @@ bool pss_sum_value(const struct pss_sum *s, enum pss_value value, double *ret)
 
 	if (part->n == 0)
 		return false;
-	*ret = part->sum + (part->sum < part->base
+	*ret = part->sum + (part->sum < part->base || value == PSS_MAPS
 				? part->sum / part->base * part->rest
 				: part->rest);
 	return true;

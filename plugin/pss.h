@@ -21,6 +21,7 @@ enum pss_value {
 	PSS_PSS,
 	PSS_USS,
 	PSS_SWAP_PSS,
+	PSS_MAPS, /* number of mappings; those above are bytes */
 	PSS_N_VALUES,
 };
 
@@ -47,7 +48,7 @@ enum pss_flag {
 
 /*
  * All zeros: nothing known. Numbers of KiB are floats: exact up to 16 GiB, and
- * beyond that to 1 in 16 million.
+ * beyond that to 1 in 16 million. So is the number of mappings, in 1024s.
  */
 struct pss_reading {
 	float kib[PSS_N_VALUES];
@@ -88,7 +89,7 @@ enum {
 /* It called exec: what was read, or is on its way, is of another program. */
 void pss_void(struct pss_reading *r);
 
-/* What the value stands at, bytes; false if it rests on no reading. */
+/* What the value stands at; false if it rests on no reading. */
 bool pss_estimate(const struct pss_reading *r, enum pss_value value,
 		  const struct pss_now *now, double *ret);
 
@@ -96,8 +97,8 @@ bool pss_estimate(const struct pss_reading *r, enum pss_value value,
 struct pss_sum {
 	struct pss_part {
 		uint64_t n;  /* members that rest on a reading */
-		double sum;  /* of what they stand at, bytes */
-		double base; /* their RSS (of swap_pss: swap), bytes */
+		double sum;  /* of what they stand at */
+		double base; /* their RSS; of swap_pss: swap; of maps: n */
 		double rest; /* the same of those that wait for a reading */
 	} part[PSS_N_VALUES];
 };
@@ -112,5 +113,5 @@ static inline uint64_t pss_sum_covered(const struct pss_sum *s)
 	return s->part[PSS_PSS].n;
 }
 
-/* Bytes; false if there is no value. */
+/* False if there is no value. */
 bool pss_sum_value(const struct pss_sum *s, enum pss_value value, double *ret);

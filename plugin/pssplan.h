@@ -50,16 +50,17 @@ struct pss_ask {
 struct pss_answer {
 	enum pss_outcome outcome;
 	uint8_t have;		      /* PSS_BIT()s; with PSS_READ only */
-	uint64_t value[PSS_N_VALUES]; /* bytes */
+	uint64_t value[PSS_N_VALUES]; /* bytes, or a number */
 	uint64_t cost_ns;	      /* CPU time of the thread that read */
 };
 
 /* Of the processes that were offered in this tick. */
 struct pssplan_counts {
-	size_t n_large;	    /* not read because of max_rss */
-	size_t n_refused;   /* last attempt was refused */
-	size_t n_due;	    /* to be read, if the budget allows */
-	size_t n_asked;	    /* of them: handed out */
+	size_t n_large;	  /* not read because of max_rss */
+	size_t n_refused; /* last attempt was refused */
+	size_t n_untried; /* no attempt came to an end yet, but for newborns */
+	size_t n_due;	  /* to be read, if the budget allows */
+	size_t n_asked;	  /* of them: handed out */
 	uint64_t oldest_ns; /* age of the oldest reading */
 };
 

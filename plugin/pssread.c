@@ -193,6 +193,10 @@ void pssread_take(struct monitor *m, struct proc *p, const struct answer *a)
 	    .cost_ns = a->cost_ns,
 	};
 
+	if (a->result == 0 && a->file == SMAPS_FULL) {
+		answer.have |= PSS_BIT(PSS_MAPS);
+		answer.value[PSS_MAPS] = a->smaps.n_mappings;
+	}
 	for (size_t i = 0; a->result == 0 && i < ARRAY_SIZE(values); i++) {
 		if (!(a->smaps.have & SMAPS_BIT(values[i].from)))
 			continue;

@@ -314,6 +314,36 @@ static void dead_members(void)
 	check_u64(pss_sum_covered(&s), 2);
 }
 
+static void mappings(void)
+{
+	struct pss_reading rolled = reading(10 * MIB, 4 * MIB, 2 * MIB, 0, 0);
+	struct pss_reading a = rolled, b = rolled, fresh = {0};
+	struct pss_reading empty = {.outcome = PSS_EMPTY};
+	struct pss_sum s = {0};
+	double n = 77;
+
+	rolled.have &= (uint8_t)~PSS_BIT(PSS_MAPS);
+	a.kib[PSS_MAPS] = (float)(65530 / KIB);
+	b.kib[PSS_MAPS] = (float)(20 / KIB);
+	/* They do not move with memory. */
+	check(estimate(&a, PSS_MAPS, 30 * MIB, 0) == 65530);
+	check(estimate(&b, PSS_MAPS, 0, 0) == 20);
+	add(&s, &rolled, 10 * MIB);
+	add(&s, &empty, 0);
+	check(!pss_sum_value(&s, PSS_MAPS, &n));
+	check(n == 77);
+	s = (struct pss_sum){0};
+	add(&s, &a, 10 * MIB);
+	add(&s, &b, 90 * MIB);
+	add(&s, &empty, 0);
+	check(pss_sum_value(&s, PSS_MAPS, &n));
+	check(n == 65550);
+	/* One that was not read yet has as many as the others. */
+	add(&s, &fresh, 900 * MIB);
+	check(pss_sum_value(&s, PSS_MAPS, &n));
+	check(n == 98325);
+}
+
 /* Costs. */
 
 static double usual_cost(double rss_kib)
@@ -423,6 +453,8 @@ int main(void)
 	     too_large_member);
 	TEST("nothing jumps when a member cannot be read any more", no_jump);
 	TEST("members without memory count as read", dead_members);
+	TEST("mappings are summed where they are known, and else absent",
+	     mappings);
 	TEST("what is not known costs 30 us and 16 ms per GiB", first_guess);
 	TEST("costs of ten times more and less are learned", ten_times);
 	TEST("the fixed part is told from that of RSS", huge_pages);
