@@ -42,7 +42,8 @@ struct file_mark {
 /* States that were told, so that each is told once. */
 struct told {
 	bool hidepid, kept_full, failed_reads, exe, groups, no_pss, pss;
-	uint32_t denied; /* bit per source */
+	uint32_t denied;	 /* bit per source */
+	uint64_t pss_refused_ns; /* since when some are; 0: none is */
 };
 
 struct stall {

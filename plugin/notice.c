@@ -37,6 +37,42 @@ static void notice_refusals(struct monitor *m)
 	}
 }
 
+/*
+ * Readings are spread over time. The number is told when all were tried; who
+ * is always on the way may not keep it back for long.
+ */
+static void notice_pss_refusals(struct monitor *m)
+{
+	const struct pssplan_counts *counts = &m->pss.plan.counts;
+
+	if (m->told.pss || !counts->n_refused)
+		return;
+	if (!m->told.pss_refused_ns)
+		m->told.pss_refused_ns = m->now.mono_ns;
+	if (counts->n_untried &&
+	    m->now.mono_ns - m->told.pss_refused_ns < PSS_EVERY_NS)
+		return;
+	m->told.pss = true;
+	monitor_tell(m, MONITOR_WARNING,
+		     "pss unreadable for %zu of %zu processes: needs "
+		     "CAP_SYS_PTRACE; there it has no value",
+		     counts->n_refused, m->pss.n_wanted);
+}
+
+static void notice_no_pss(struct monitor *m)
+{
+	bool wanted = false;
+
+	for (size_t i = 0; i < m->groups.n_groups; i++)
+		wanted |= m->groups.group[i]->collect >> COLLECT_PSS & 1;
+	if (m->told.no_pss || !m->groups.no_pss || !m->pss.host.sure || !wanted)
+		return;
+	m->told.no_pss = true;
+	monitor_tell(m, MONITOR_WARNING,
+		     "this kernel has neither smaps_rollup nor smaps: pss has "
+		     "no values");
+}
+
 /* With hidepid, foreign processes are not even listed. */
 static void notice_hidepid(struct monitor *m)
 {
@@ -94,6 +130,8 @@ void monitor_notice(struct monitor *m)
 {
 	notice_hidepid(m);
 	notice_refusals(m);
+	notice_pss_refusals(m);
+	notice_no_pss(m);
 	notice_regex(m);
 	notice_descriptors(m);
 }

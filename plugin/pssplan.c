@@ -198,6 +198,8 @@ void pssplan_offer(struct pssplan *p, struct pss_reading *r, uint32_t id,
 		p->counts.n_large++;
 		return;
 	}
+	p->counts.n_untried +=
+	    r->outcome == PSS_UNTRIED && f->age_ns >= p->tick_ns;
 	if (r->cost_us > 0)
 		p->wanted += (double)r->cost_us * NSEC_PER_USEC /
 			     (double)MAX(policy->every_ns, UNIT_NS);
