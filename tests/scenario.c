@@ -44,6 +44,7 @@ static struct run {
 	size_t rules_n;
 	struct metric_scale scale;
 	struct monitor *monitor;
+	struct lane *lane; /* of the monitor */
 	uint64_t mono_ns, boot_ns, real_ns;
 	bool ticked;
 	bool is_stuck;	   /* some pipe does not answer */
@@ -307,6 +308,28 @@ bool __wrap_lane_wait(struct lane *lane, uint64_t timeout_ns,
 	return __real_lane_wait(lane, timeout_ns * times, patience_ns * times);
 }
 
+void __real_lane_watch(struct lane *lane, uint64_t limit_ns,
+		       void (*fn)(void *arg, const struct lane_job *job),
+		       void *arg) __attribute__((weak));
+void __wrap_lane_watch(struct lane *lane, uint64_t limit_ns,
+		       void (*fn)(void *arg, const struct lane_job *job),
+		       void *arg);
+
+void __wrap_lane_watch(struct lane *lane, uint64_t limit_ns,
+		       void (*fn)(void *arg, const struct lane_job *job),
+		       void *arg)
+{
+	run.lane = lane;
+	__real_lane_watch(lane, limit_ns, fn, arg);
+}
+
+/* What was asked for is read before anything changes again. */
+static void let_lane_finish(void)
+{
+	if (run.lane && !run.is_stuck)
+		__real_lane_wait(run.lane, SLOW_MS * NSEC_PER_MSEC, UINT64_MAX);
+}
+
 static uint64_t real_ms(void)
 {
 	struct timespec ts;
@@ -332,6 +355,7 @@ static void do_tick(void)
 	inject_forget();
 	run.result = monitor_tick(run.monitor, &now, take_value, NULL);
 	check_time("monitor_tick()", began);
+	let_lane_finish();
 	while (run.n_events < EVENTS_MAX &&
 	       monitor_take_event(run.monitor, &run.event[run.n_events]))
 		run.n_events++;
