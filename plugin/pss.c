@@ -68,6 +68,15 @@ static double base_of(enum pss_value value, const struct pss_now *now)
 	return now->swap == PSS_UNKNOWN ? 0 : (double)now->swap;
 }
 
+/* How much of that it shares with its parent, as far as we know. */
+static double shared_of(enum pss_value value, const struct pss_now *now)
+{
+	if (value == PSS_MAPS)
+		return 0;
+	return (double)(value == PSS_SWAP_PSS ? now->swap_of_fork
+					      : now->rss_of_fork);
+}
+
 void pss_sum_add(struct pss_sum *s, const struct pss_reading *r,
 		 const struct pss_now *now)
 {
@@ -81,7 +90,7 @@ void pss_sum_add(struct pss_sum *s, const struct pss_reading *r,
 			part->sum += bytes;
 			part->base += base;
 		} else if (is_awaited(r, now)) {
-			part->rest += base;
+			part->rest += MAX(base - shared_of(i, now), 0);
 		}
 	}
 }

@@ -8,7 +8,8 @@
  * on a reading if it has one of its present program, however old it is and
  * whether or not it could be read anew; or if it was found to have no memory
  * and has no RSS. Others, as long as a reading is to be expected, count with
- * their RSS times the ratio of the members that rest on one. One that was
+ * their RSS times the ratio of the members that rest on one; without what they
+ * have from a fork, for that counts with the parent already. One that was
  * never read because it is too large or because that is not allowed is not in
  * the sum. Invariant: without a member that rests on a reading there is no
  * value, and no member is taken for 0 because it could not be read.
@@ -67,7 +68,8 @@ _Static_assert(sizeof(struct pss_reading) <= 48, "one for each process");
 /* What is known of a process now, in bytes. */
 struct pss_now {
 	uint64_t rss;
-	uint64_t swap; /* PSS_UNKNOWN if it is not read */
+	uint64_t swap;			    /* PSS_UNKNOWN if it is not read */
+	uint64_t rss_of_fork, swap_of_fork; /* that it has of its parent */
 };
 
 /* What the rules say of a group's members. */

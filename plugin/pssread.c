@@ -37,17 +37,38 @@ void pssread_adopt(struct monitor *m)
 	m->pss.plan.opt.budget_ppm = m->rules->pss_budget_ppm;
 }
 
-bool pssread_now(const struct monitor *m, const struct proc *p,
-		 struct pss_now *ret)
+static bool memory_of(const struct monitor *m, const struct proc *p,
+		      struct pss_now *ret)
 {
 	const struct pssread *pr = &m->pss;
 
 	if (p->flags & PROC_KERNEL || !(p->have & METRIC_BIT(pr->rss_row)))
 		return false;
-	ret->rss = p->value[pr->rss_row] * (uint64_t)m->fs.scale.page_size;
-	ret->swap = p->have & METRIC_BIT(pr->swap_row)
+	*ret = (struct pss_now){
+	    .rss = p->value[pr->rss_row] * (uint64_t)m->fs.scale.page_size,
+	    .swap = p->have & METRIC_BIT(pr->swap_row)
 			? p->value[pr->swap_row] * 1024
-			: PSS_UNKNOWN;
+			: PSS_UNKNOWN,
+	};
+	return true;
+}
+
+bool pssread_now(struct monitor *m, const struct proc *p, struct pss_now *ret)
+{
+	const struct proc_entry *parent;
+	struct pss_now of;
+
+	if (!memory_of(m, p, ret))
+		return false;
+	if (p->pss.have || !p->stack)
+		return true;
+	/* Two that have their stacks at the same place are one by fork. */
+	parent = proctab_parent(&m->tab, p);
+	if (!parent || parent->proc->stack != p->stack ||
+	    !memory_of(m, parent->proc, &of))
+		return true;
+	ret->rss_of_fork = of.rss;
+	ret->swap_of_fork = of.swap == PSS_UNKNOWN ? 0 : of.swap;
 	return true;
 }
 

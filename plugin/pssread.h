@@ -25,5 +25,4 @@ void pssread_plan(struct monitor *m);
 void pssread_take(struct monitor *m, struct proc *p, const struct answer *a);
 
 /* What stands for a process in its groups; false if it has no memory. */
-bool pssread_now(const struct monitor *m, const struct proc *p,
-		 struct pss_now *ret);
+bool pssread_now(struct monitor *m, const struct proc *p, struct pss_now *ret);

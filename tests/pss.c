@@ -252,6 +252,35 @@ static void newborn_swap(void)
 	check_near(bytes, 3.75 * MIB);
 }
 
+static void forked_member(void)
+{
+	struct pss_reading parent = reading(64 * MIB, 64 * MIB, 64 * MIB, 0, 0);
+	struct pss_reading fresh = {0}, read = parent;
+	struct pss_now now = now_of(64 * MIB, 8 * MIB);
+	struct pss_sum s = {0};
+	double bytes;
+
+	now.rss_of_fork = 64 << 20;
+	now.swap_of_fork = 8 << 20;
+	add(&s, &parent, 64 * MIB);
+	pss_sum_add(&s, &fresh, &now);
+	now.rss_of_fork = 80 << 20;
+	pss_sum_add(&s, &fresh, &now);
+	check_near(total(&s), 64 * MIB);
+	check(pss_sum_value(&s, PSS_SWAP_PSS, &bytes));
+	check_near(bytes, 0);
+	/* What it has more than its parent is its own. */
+	now.rss_of_fork = 60 << 20;
+	now.swap_of_fork = 7 << 20;
+	pss_sum_add(&s, &fresh, &now);
+	check_near(total(&s), 68 * MIB);
+	check(pss_sum_value(&s, PSS_SWAP_PSS, &bytes));
+	check_near(bytes, MIB);
+	/* Read it is what was read. */
+	pss_sum_add(&s, &read, &now);
+	check_near(total(&s), 132 * MIB);
+}
+
 static void too_large_member(void)
 {
 	struct pss_reading a = reading(10 * MIB, 4 * MIB, 2 * MIB, 0, 0);
@@ -449,6 +478,8 @@ int main(void)
 	TEST("a member not read yet counts in the group's ratio",
 	     newborn_member);
 	TEST("in swap, too", newborn_swap);
+	TEST("one that was forked shares its parent's until it is read",
+	     forked_member);
 	TEST("a member too large to be read is missing unless it was read",
 	     too_large_member);
 	TEST("nothing jumps when a member cannot be read any more", no_jump);

@@ -180,7 +180,7 @@ static void offer(struct host *h, size_t i, bool ran)
 {
 	struct proc *p = &h->proc[i];
 	struct pss_facts f = {
-	    .now = {p->rss, PSS_UNKNOWN},
+	    .now = {.rss = p->rss, .swap = PSS_UNKNOWN},
 	    .age_ns = h->now_ns - p->born_ns,
 	    .ran = ran,
 	};
@@ -439,7 +439,7 @@ static void large_ones(void)
 static void refused_ones(void)
 {
 	struct host *h = new_host(NULL);
-	struct pss_now now = {10 * MIB, PSS_UNKNOWN};
+	struct pss_now now = {.rss = 10 * MIB, .swap = PSS_UNKNOWN};
 	struct pss_ask ask;
 	double bytes;
 
@@ -512,7 +512,7 @@ static void empty_ones(void)
 static void exec_voids(void)
 {
 	struct host *h = new_host(NULL);
-	struct pss_now now = {10 * MIB, PSS_UNKNOWN};
+	struct pss_now now = {.rss = 10 * MIB, .swap = PSS_UNKNOWN};
 	double bytes, saved;
 
 	add(h, 10 * MIB, 3600 * SEC);
@@ -569,7 +569,7 @@ static void takes_reading(void)
 	    .cost_ns = 1862500, /* ten times the usual */
 	};
 	struct pss_facts f = {
-	    .now = {10 * MIB, 2 * MIB},
+	    .now = {.rss = 10 * MIB, .swap = 2 * MIB},
 	    .age_ns = 3600 * SEC,
 	};
 	struct pss_reading r = {0};
@@ -588,7 +588,7 @@ static void takes_reading(void)
 	pssplan_account(&h->plan, &r, &ask, &a);
 	check_int(h->plan.counts.n_asked, 1);
 	/* It is of the time when it was asked for. */
-	f.now = (struct pss_now){20 * MIB, MIB};
+	f.now = (struct pss_now){.rss = 20 * MIB, .swap = MIB};
 	check(pss_estimate(&r, PSS_PSS, &f.now, &bytes));
 	check(bytes == 12 * MIB);
 	check(pss_estimate(&r, PSS_SWAP_PSS, &f.now, &bytes));
