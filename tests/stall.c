@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A monitor beside processes that make whoever reads their command line hang;
- * tests/stuckfs.c makes them, and lets go of them whatever happens to us.
+ * A monitor beside processes that make whoever reads their command line or
+ * their memory map hang; tests/stuckfs.c makes them, and lets go of them
+ * whatever happens to us.
  */
 #include "clocks.h"
 #include "monitor.h"
@@ -21,7 +22,8 @@ enum {
 	STUCK_SECONDS = 30, /* the longest that anything may hang */
 	TICK_MAX_MS = 1000, /* 150 on a machine that has nothing else to do */
 	EXIT_NO_FUSE = 77,
-	STUCK_MAX = 5,
+	STUCK_MAX = 8,
+	GROWTH = 16 << 20, /* of a grower, in bytes */
 	EVENTS_MAX = 64,
 };
 
@@ -145,6 +147,35 @@ static pid_t bystander_new(void)
 	return pid;
 }
 
+static void grow(_unused_ int sig)
+{
+	char *p = mmap(NULL, GROWTH, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(1);
+	memset(p, 1, GROWTH);
+}
+
+/* One that has memory of its own, and for each signal as much again. */
+static pid_t grower_new(void)
+{
+	pid_t parent = getpid(), pid = fork();
+	char name[16];
+
+	if (pid == 0) {
+		die_with_parent(parent);
+		snprintf(name, sizeof(name), "grow.%d", (int)parent);
+		prctl(PR_SET_NAME, name);
+		signal(SIGUSR1, grow);
+		grow(0);
+		for (;;)
+			pause();
+	}
+	pause_ms(100);
+	return pid;
+}
+
 static void process_end(pid_t pid)
 {
 	kill(pid, SIGKILL);
@@ -157,6 +188,8 @@ struct watch {
 	struct monitor *m;
 	int rules_fd;
 	double rss, stuck_members, others, stalled; /* -1: not told */
+	double stuck_pss, stuck_read;
+	double others_rss, others_pss, others_read, oldest_s;
 	uint64_t cpu_us, stalls;
 	uint64_t longest_ms; /* tick */
 	char event[EVENTS_MAX][480];
@@ -178,23 +211,40 @@ static void on_value(void *arg, const struct value_out *v)
 	if (strcmp(v->group, "stuck") == 0) {
 		take(&w->rss, v, "ps_rss", "");
 		take(&w->stuck_members, v, "ps_count", "");
+		take(&w->stuck_pss, v, "memory", "pss");
+		take(&w->stuck_read, v, "count", "pss_read");
 		if (strcmp(v->type, "ps_cputime") == 0)
 			w->cpu_us = v->u[0] + v->u[1];
 	} else if (strcmp(v->group, "bystanders") == 0) {
 		take(&w->others, v, "ps_count", "");
+		take(&w->others_rss, v, "ps_rss", "");
+		take(&w->others_pss, v, "memory", "pss");
+		take(&w->others_read, v, "count", "pss_read");
 	} else if (strcmp(v->group, "_self") == 0) {
 		take(&w->stalled, v, "count", "stalled");
+		take(&w->oldest_s, v, "duration", "pss_oldest");
 		if (v->instance && strcmp(v->instance, "stalls") == 0)
 			w->stalls = v->u[0];
 	}
 }
 
-static void watch_open(struct watch *w, const struct stuck *s)
+static void watch_rules(struct watch *w, const char *rules)
 {
-	char path[32], rules[512];
+	char path[32];
 	struct monitor_options o = {.rules_path = path};
 
 	memset(w, 0, sizeof(*w));
+	w->rules_fd = memfd_create("rules", MFD_CLOEXEC);
+	check_int(write(w->rules_fd, rules, strlen(rules)),
+		  (ssize_t)strlen(rules));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->rules_fd);
+	check_int(monitor_open(&o, &w->m), 0);
+}
+
+static void watch_open(struct watch *w, const struct stuck *s)
+{
+	char rules[512];
+
 	snprintf(rules, sizeof(rules),
 		 "other: {action: drop}\n"
 		 "rules:\n"
@@ -202,11 +252,22 @@ static void watch_open(struct watch *w, const struct stuck *s)
 		 "- {name: stuck, comm: ['glob:stuck[0-9].%d',\n"
 		 "                       'glob:child[0-9].%d']}\n",
 		 (int)getpid(), (int)s->server, (int)s->server);
-	w->rules_fd = memfd_create("rules", MFD_CLOEXEC);
-	check_int(write(w->rules_fd, rules, strlen(rules)),
-		  (ssize_t)strlen(rules));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->rules_fd);
-	check_int(monitor_open(&o, &w->m), 0);
+	watch_rules(w, rules);
+}
+
+/* No rule asks for a command line here; PSS is read as often as it can be. */
+static void watch_pss(struct watch *w, const struct stuck *s)
+{
+	char rules[512];
+
+	snprintf(rules, sizeof(rules),
+		 "defaults: {collect: {pss: {every: 1s, max_age: 1s}}}\n"
+		 "other: {action: drop}\n"
+		 "rules:\n"
+		 "- {name: bystanders, comm: grow.%d}\n"
+		 "- {name: stuck, comm: 'glob:stuck[0-9].%d'}\n",
+		 (int)getpid(), (int)s->server);
+	watch_rules(w, rules);
 }
 
 static void tick(struct watch *w)
@@ -216,6 +277,8 @@ static void tick(struct watch *w)
 	uint64_t took;
 
 	w->rss = w->stuck_members = w->others = w->stalled = -1;
+	w->stuck_pss = w->stuck_read = w->oldest_s = -1;
+	w->others_rss = w->others_pss = w->others_read = -1;
 	check_int(monitor_tick(w->m, &now, on_value, w), 0);
 	took = (clocks_now().mono_ns - now.mono_ns) / NSEC_PER_MSEC;
 	w->longest_ms = MAX(w->longest_ms, took);
@@ -432,6 +495,135 @@ static void closing(void)
 	stuck_end(&s);
 }
 
+/* Ticks until that many of the others were read, or until it is too late. */
+static void ticks_until_read(struct watch *w, int n)
+{
+	for (unsigned i = 0; i < 50 && (int)w->others_read != n; i++)
+		ticks(w, 1);
+	check_int((int)w->others_read, n);
+}
+
+/* They have grown, and what is told of them has, too. */
+static void check_growth(struct watch *w, pid_t first, pid_t second)
+{
+	double rss = w->others_rss, pss = w->others_pss;
+
+	check_int(kill(first, SIGUSR1), 0);
+	check_int(kill(second, SIGUSR1), 0);
+	pause_ms(100);
+	ticks(w, 2);
+	check(w->others_rss > rss + 1.9 * GROWTH);
+	check(w->others_pss > pss + 1.8 * GROWTH);
+	check(w->others_pss <= w->others_rss);
+}
+
+static void one_map(void)
+{
+	struct stuck s;
+	struct watch w;
+	pid_t first, second;
+
+	if (!stuck_new(&s, 1, "mmap"))
+		return;
+	first = grower_new();
+	second = grower_new();
+	watch_pss(&w, &s);
+	ticks_until_read(&w, 2);
+	check(w.others_pss > 1.9 * GROWTH);
+	ticks(&w, 8);
+	check_u64(n_told(&w, s.pid[0]), 1);
+
+	/* Of one that was never read nothing is known; others are read on. */
+	ticks(&w, 12);
+	check_int((int)w.stuck_members, 1);
+	check_int((int)w.stuck_read, 0);
+	check(w.stuck_pss < 0);
+	check(w.rss > 0);
+	check(w.oldest_s >= 0 && w.oldest_s < 3);
+	check_growth(&w, first, second);
+	check_u64(n_told(&w, s.pid[0]), 1);
+	check(count_workers() <= 2);
+	check(w.longest_ms < TICK_MAX_MS);
+
+	stuck_release(&s);
+	ticks(&w, 8);
+	check_int((int)w.stuck_read, 1);
+	check(w.stuck_pss > 0);
+	check(workers_fall_to(1));
+	process_end(first);
+	process_end(second);
+	check(watch_close(&w) < TICK_MAX_MS);
+	printf("# longest tick %" PRIu64 " ms\n", w.longest_ms);
+	stuck_end(&s);
+}
+
+static void eight_maps(void)
+{
+	struct stuck s;
+	struct watch w;
+	pid_t first, second;
+	unsigned told = 0;
+
+	if (!stuck_new(&s, 8, "mmap"))
+		return;
+	first = grower_new();
+	second = grower_new();
+	watch_pss(&w, &s);
+	ticks_until_read(&w, 2);
+	for (unsigned i = 0; i < 50 && told < 4; i++) {
+		ticks(&w, 1);
+		told = 0;
+		for (unsigned k = 0; k < 8; k++)
+			told += n_told(&w, s.pid[k]);
+		check(count_workers() <= 4);
+	}
+	check_u64(told, 4);
+	check_u64(count_workers(), 4);
+
+	/* Nobody is read now; what was read moves with RSS. */
+	ticks(&w, 8);
+	check_int((int)w.others_read, 2);
+	check_int((int)w.stuck_members, 8);
+	check(w.stuck_pss < 0);
+	check(w.cpu_us > 0);
+	check_growth(&w, first, second);
+	check_u64(count_workers(), 4);
+	check(w.longest_ms < TICK_MAX_MS);
+
+	stuck_release(&s);
+	ticks(&w, 12);
+	check_int((int)w.stuck_read, 8);
+	check(w.stuck_pss > 0);
+	check(w.oldest_s >= 0 && w.oldest_s < 3);
+	check(workers_fall_to(1));
+	process_end(first);
+	process_end(second);
+	watch_close(&w);
+	printf("# longest tick %" PRIu64 " ms\n", w.longest_ms);
+	stuck_end(&s);
+}
+
+static void closing_maps(void)
+{
+	struct stuck s;
+	struct watch w;
+	uint64_t took;
+
+	if (!stuck_new(&s, 8, "mmap"))
+		return;
+	watch_pss(&w, &s);
+	for (unsigned i = 0; i < 50 && count_workers() < 4; i++)
+		ticks(&w, 1);
+	check_u64(count_workers(), 4);
+	took = watch_close(&w);
+	printf("# closing took %" PRIu64 " ms\n", took);
+	check(took < TICK_MAX_MS);
+	check_u64(count_workers(), 4); /* left behind */
+	stuck_release(&s);
+	check(workers_fall_to(0));
+	stuck_end(&s);
+}
+
 static int some_ticks(void *arg)
 {
 	const struct stuck *s = arg;
@@ -483,6 +675,12 @@ int main(int argc, char **argv)
 	TEST("beside one process that hangs its reader all goes on", one);
 	TEST("with five the lane rests, and goes on when they let go", five);
 	TEST("closing does not wait for workers that hang", closing);
+	TEST("one locked memory map holds no other's PSS up", one_map);
+	TEST("with eight all goes on but readings of memory, and then these, "
+	     "too",
+	     eight_maps);
+	TEST("closing does not wait for eight locked memory maps",
+	     closing_maps);
 	TEST("a process that hangs in exec holds nobody up", in_exec);
 	TEST("a child that hangs in exec holds nobody up", in_exec_of_child);
 	return tap_done();
