@@ -111,17 +111,56 @@ static int compile(struct matcher *m, struct str regex, bool ignore_case,
 	return 0;
 }
 
+static int convert_glob(struct str glob, PCRE2_UCHAR **regex, PCRE2_SIZE *n)
+{
+	*regex = NULL;
+	*n = 0;
+	return pcre2_pattern_convert((PCRE2_SPTR)glob.s, glob.n,
+				     PCRE2_CONVERT_GLOB_NO_WILD_SEPARATOR |
+					 PCRE2_CONVERT_GLOB_NO_STARSTAR,
+				     regex, n, NULL);
+}
+
+/*
+ * Some releases put an "s" into sets of what must not be there, instead of no
+ * separator: of "[!b]" they make "[^sb]" (10.42 does).
+ */
+static bool has_stray_s(void)
+{
+	PCRE2_UCHAR *regex;
+	PCRE2_SIZE n;
+	bool stray = convert_glob(STR("[!b]"), &regex, &n) == 0 &&
+		     memmem(regex, n, "[^s", 3);
+
+	pcre2_converted_pattern_free(regex);
+	return stray;
+}
+
+/* A "[^" that is not escaped is the beginning of such a set. */
+static size_t drop_stray_s(PCRE2_UCHAR *regex, size_t n)
+{
+	size_t to = 0;
+
+	for (size_t from = 0; from < n; from++) {
+		regex[to++] = regex[from];
+		if (regex[from] == '\\' && from + 1 < n)
+			regex[to++] = regex[++from];
+		else if (regex[from] == '[' && from + 2 < n &&
+			 regex[from + 1] == '^' && regex[from + 2] == 's') {
+			regex[to++] = '^';
+			from += 2;
+		}
+	}
+	return to;
+}
+
 static int compile_glob(struct matcher *m, struct str glob, bool ignore_case,
 			int *ret_code, size_t *ret_offset)
 {
-	PCRE2_UCHAR *regex = NULL;
-	PCRE2_SIZE n = 0;
-	int code, r;
+	PCRE2_UCHAR *regex;
+	PCRE2_SIZE n;
+	int code = convert_glob(glob, &regex, &n), r;
 
-	code = pcre2_pattern_convert((PCRE2_SPTR)glob.s, glob.n,
-				     PCRE2_CONVERT_GLOB_NO_WILD_SEPARATOR |
-					 PCRE2_CONVERT_GLOB_NO_STARSTAR,
-				     &regex, &n, NULL);
 	if (code == PCRE2_ERROR_NOMEMORY)
 		return -ENOMEM;
 	if (code) {
@@ -129,6 +168,8 @@ static int compile_glob(struct matcher *m, struct str glob, bool ignore_case,
 		*ret_offset = n;
 		return -EINVAL;
 	}
+	if (memmem(regex, n, "[^s", 3) && has_stray_s())
+		n = drop_stray_s(regex, n);
 	r = compile(m, (struct str){(const char *)regex, n}, ignore_case,
 		    ret_code, ret_offset);
 	pcre2_converted_pattern_free(regex);
