@@ -251,8 +251,7 @@ static void print_results(struct bench *b, uint64_t heap)
 	printf("heap_bytes_per_process %.0f\n", (double)heap / n);
 }
 
-/* Rules for those who gave none: one group of everything. */
-static const char *builtin_rules(int *ret_fd, char *path, size_t size)
+const char *bench_rules(int *ret_fd, char *path, size_t size)
 {
 	static const char text[] =
 	    "rules: [{name: all, any: true, kernel: any}]\n";
@@ -300,7 +299,7 @@ int bench_run(const struct bench_options *o)
 	own.count = MIN(own.count, (unsigned)COUNT_MAX);
 	if (!own.monitor.rules_path)
 		own.monitor.rules_path =
-		    builtin_rules(&rules_fd, path, sizeof(path));
+		    bench_rules(&rules_fd, path, sizeof(path));
 	b->full.root_fd = b->stat.root_fd = -1;
 	heap = alloccount_bytes();
 	r = own.monitor.rules_path ? monitor_open(&own.monitor, &b->monitor)

@@ -13,5 +13,14 @@ struct bench_options {
 	double pause_s; /* between them, so that something runs */
 };
 
+/*
+ * Rules for who gave none: one group of everything. Returns their path, good
+ * as long as *ret_fd is open, or NULL.
+ */
+const char *bench_rules(int *ret_fd, char *path, size_t size);
+
+/* What PSS costs on this host; as bench_run(). */
+int bench_pss_run(const struct bench_options *o);
+
 /* Prints lines of "name value"; an exit status. */
 int bench_run(const struct bench_options *o);

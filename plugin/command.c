@@ -22,6 +22,7 @@ enum {
 /* What all calls may be told; each uses what concerns it. */
 struct options {
 	const char *rules, *proc_path, *sys_path, *format, *output;
+	bool pss;
 	double interval_s;   /* 0: not given */
 	unsigned long count; /* 0: not given */
 	const char *view;
@@ -115,8 +116,8 @@ static int run_bench(const struct options *o, _unused_ char **args, int n_args)
 {
 	struct bench_options b = {
 	    .monitor = monitor_options(o),
-	    .count = o->count ? (unsigned)MIN(o->count, 1000ul) : 20,
-	    .pause_s = o->interval_s > 0 ? o->interval_s : 0.2,
+	    .count = o->pss ? 60 : 20,
+	    .pause_s = o->pss ? 1 : 0.2,
 	};
 
 	if (n_args) {
@@ -124,7 +125,11 @@ static int run_bench(const struct options *o, _unused_ char **args, int n_args)
 		return EXIT_USAGE;
 	}
 	b.monitor.rules_path = o->rules;
-	return bench_run(&b);
+	if (o->count)
+		b.count = (unsigned)MIN(o->count, 1000ul);
+	if (o->interval_s > 0)
+		b.pause_s = o->interval_s;
+	return o->pss ? bench_pss_run(&b) : bench_run(&b);
 }
 
 static int run_import_netdata(_unused_ const struct options *o, char **args,
@@ -192,7 +197,7 @@ static const struct call calls[] = {
      "print what each group uses, and which processes no rule takes",
      run_match},
     {"top", "rpic", "", "show what each group uses, live", run_top},
-    {"bench", "rpsic", "",
+    {"bench", "rpsicP", "",
      "measure the cost of a tick beside a bare loop of the same reads",
      run_bench},
     {"import-netdata", "", "FILE",
@@ -209,6 +214,7 @@ static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
     {"view", required_argument, NULL, 'v'},
     {"brief", no_argument, NULL, 'b'},
+    {"pss", no_argument, NULL, 'P'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -225,6 +231,7 @@ static const char *const option_help[][2] = {
     {"--output FILE", "replace this file with each tick"},
     {"--view NAME", "one view of the rule file (all)"},
     {"--brief", "the results alone"},
+    {"--pss", "bench: what readings of PSS cost, in 60 ticks of 1 second"},
     {"--help", "this text"},
     {"--version", "the version"},
 };
@@ -297,6 +304,9 @@ static bool take_option(struct options *o, int letter, const char *value)
 		return true;
 	case 'b':
 		o->brief = true;
+		return true;
+	case 'P':
+		o->pss = true;
 		return true;
 	case 'i':
 		return parse_seconds(value, &o->interval_s);

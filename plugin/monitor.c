@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define GIB_KIB 1048576.0
 #define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
 
 enum {
@@ -383,6 +384,26 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 	emit_all(m, emit, arg); /* tell the caller */
 	m->last_tick_ns = now->mono_ns;
 	return 0;
+}
+
+void monitor_get_pss(const struct monitor *m, struct monitor_pss *ret)
+{
+	const struct pssplan *plan = &m->pss.plan;
+
+	*ret = (struct monitor_pss){
+	    .n_wanted = m->pss.n_wanted,
+	    .n_known = plan->counts.n_known,
+	    .n_refused = plan->counts.n_refused,
+	    .n_large = plan->counts.n_large,
+	    .n_read = plan->totals.n_read,
+	    .cpu_ns = plan->totals.cost_ns,
+	    .read_gib = plan->totals.read_kib / GIB_KIB,
+	    .fixed_us = plan->cost.fixed_us,
+	    .gib_us = plan->cost.kib_us * GIB_KIB,
+	    .budget = plan->opt.budget_ppm / 1e6,
+	    .oldest_ns = plan->counts.oldest_ns,
+	    .unread_ns = plan->counts.unread_ns,
+	};
 }
 
 void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret)

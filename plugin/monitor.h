@@ -76,6 +76,23 @@ struct monitor_figures {
 
 void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret);
 
+/* The same of PSS; the first four are numbers of processes. */
+struct monitor_pss {
+	uint64_t n_wanted; /* that have memory and a group that wants it */
+	uint64_t n_known;  /* of them: that stand for what was read */
+	uint64_t n_refused, n_large;
+	uint64_t n_read;    /* readings so far */
+	uint64_t cpu_ns;    /* that attempts took so far */
+	double read_gib;    /* RSS of what was read so far */
+	double fixed_us;    /* CPU time of a reading, and for each GiB */
+	double gib_us;	    /* of RSS, as it was found to be */
+	double budget;	    /* share of one CPU, 0 to 1 */
+	uint64_t oldest_ns; /* age of the oldest reading */
+	uint64_t unread_ns; /* longest that one waits for its first */
+};
+
+void monitor_get_pss(const struct monitor *m, struct monitor_pss *ret);
+
 /* One process, for those who show it; strings live until the next tick. */
 struct monitor_member {
 	pid_t pid;

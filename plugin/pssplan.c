@@ -192,6 +192,7 @@ void pssplan_offer(struct pssplan *p, struct pss_reading *r, uint32_t id,
 	if (r->have)
 		p->counts.oldest_ns =
 		    MAX(p->counts.oldest_ns, (now - r->taken) * UNIT_NS);
+	p->counts.n_known += r->have || r->outcome == PSS_EMPTY;
 	p->counts.n_refused += r->outcome == PSS_REFUSED;
 	if (f->now.rss > policy->max_rss && !policy->large) {
 		r->flags |= PSS_TOO_LARGE;
@@ -204,6 +205,9 @@ void pssplan_offer(struct pssplan *p, struct pss_reading *r, uint32_t id,
 		p->wanted += (double)r->cost_us * NSEC_PER_USEC /
 			     (double)MAX(policy->every_ns, UNIT_NS);
 	waited = now - r->asked;
+	if (r->outcome == PSS_UNTRIED || r->outcome == PSS_FAILED)
+		p->counts.unread_ns =
+		    MAX(p->counts.unread_ns, waited * UNIT_NS);
 	if (r->flags & PSS_ASKED || f->age_ns < p->tick_ns ||
 	    !is_due(p, r, f, policy, waited) ||
 	    array_reserve(&p->heap, &p->cap, p->n + 1, sizeof(ask)) < 0)
@@ -300,8 +304,12 @@ void pssplan_account(struct pssplan *p, struct pss_reading *r,
 
 	refund(p, (double)ask->cost_us * NSEC_PER_USEC);
 	spend(p, (double)a->cost_ns);
-	if (a->outcome == PSS_READ)
+	p->totals.cost_ns += a->cost_ns;
+	if (a->outcome == PSS_READ) {
 		psscost_learn(&p->cost, (double)ask->rss, us);
+		p->totals.n_read++;
+		p->totals.read_kib += (double)ask->rss;
+	}
 	if (!r)
 		return;
 	r->flags &= (uint8_t)~PSS_ASKED;

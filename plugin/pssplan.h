@@ -58,10 +58,19 @@ struct pss_answer {
 struct pssplan_counts {
 	size_t n_large;	  /* not read because of max_rss */
 	size_t n_refused; /* last attempt was refused */
+	size_t n_known;	  /* stand for what was read */
 	size_t n_untried; /* no attempt came to an end yet, but for newborns */
 	size_t n_due;	  /* to be read, if the budget allows */
 	size_t n_asked;	  /* of them: handed out */
 	uint64_t oldest_ns; /* age of the oldest reading */
+	uint64_t unread_ns; /* longest that one waits for its first reading */
+};
+
+/* Since the beginning. */
+struct pssplan_totals {
+	uint64_t n_read;
+	uint64_t cost_ns; /* of all attempts */
+	double read_kib;  /* RSS of those that were read */
 };
 
 struct pssplan {
@@ -79,6 +88,7 @@ struct pssplan {
 	struct pss_ask *heap; /* the first is read first */
 	size_t n, cap;
 	struct pssplan_counts counts;
+	struct pssplan_totals totals;
 };
 
 /* Nothing is allocated yet. `o` NULL: defaults. */

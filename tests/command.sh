@@ -369,5 +369,22 @@ point 'bench takes rules, and fails without /proc' "$(
 	says out '^groups [1-9]'
 	ends 1 bench --count 1 --proc "$work/none"
 	[ -s "$work/err" ] || echo 'nothing is told')"
+point 'bench tells what PSS costs' "$(
+	[ -e /proc/self/smaps_rollup ] || exit
+	ends 0 bench --pss --count 5 --interval 0.2
+	silent err
+	grep -vE '^[a-z_]+ [0-9.]+$' "$work/out" || true
+	awk '
+	{ v[$1] = $2 }
+	END {
+		if (!(v["readings"] >= 2 && v["processes"] >= v["read"]))
+			print "read " v["readings"] " of " v["processes"]
+		if (!(v["cpu_us_per_process"] > 1))
+			print "CPU per process " v["cpu_us_per_process"]
+		if (!(v["cpu_us_per_gib"] > 100))
+			print "CPU per GiB " v["cpu_us_per_gib"]
+		if (v["budget_percent"] != 0.5)
+			print "budget " v["budget_percent"]
+	}' "$work/out")"
 
 echo "1..$n"

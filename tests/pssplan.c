@@ -903,6 +903,37 @@ static void burst(void)
 	free_host(h);
 }
 
+static void figures(void)
+{
+	struct host *h = new_host(NULL);
+	const struct pssplan_counts *c = &h->plan.counts;
+
+	add(h, GIB, 3600 * SEC);
+	add(h, GIB, 3600 * SEC)->outcome = PSS_REFUSED;
+	add(h, 0, 3600 * SEC)->outcome = PSS_EMPTY;
+	add(h, 3 * GIB, 3600 * SEC);
+	tick(h, 0);
+	check_u64(c->n_untried, 3);
+	check_u64(c->unread_ns, 0);
+	h->proc[0].busy = h->proc[1].busy = 1;
+	run(h, 10 * SEC, 60 * SEC);
+	check_u64(c->n_known, 2);
+	check_u64(c->n_refused, 1);
+	check_u64(c->n_large, 1);
+	check_u64(c->n_untried, 0);
+	check_u64(h->plan.totals.n_read, 2);
+	check(h->plan.totals.read_kib == 2 * 1048576.0);
+	check_u64(h->plan.totals.cost_ns, 2 * 16030000 + 2 * 5000);
+	/* Without an answer it waits on. */
+	h->delay = 1000;
+	add(h, GIB, 3600 * SEC);
+	run(h, 10 * SEC, 50 * SEC);
+	check_u64(c->n_untried, 1);
+	check_u64(c->unread_ns, 40 * SEC);
+	check(c->oldest_ns >= 50 * SEC);
+	free_host(h);
+}
+
 static void odd_clock(void)
 {
 	struct host *h = new_host(NULL);
@@ -994,6 +1025,7 @@ int main(void)
 	     short_ticks);
 	TEST("costs ten times off are learned within the budget", wrong_costs);
 	TEST("five thousand newborn ones are read within the budget", burst);
+	TEST("what was read, and who was not, is counted", figures);
 	TEST("a clock that steps back is taken to stand still", clock_back);
 	TEST("a clock that steps back or ahead does no harm", odd_clock);
 	return tap_done();
