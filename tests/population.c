@@ -2,10 +2,11 @@
 /*
  * Makes a population of processes for benchmarks:
  *
- *	population IDLE ACTIVE FDS
+ *	population IDLE ACTIVE FDS [MIB [SECONDS]]
  *
- * IDLE processes sleep for good, ACTIVE ones wake up 50 times a second and do
- * a little; each has FDS descriptors open. Prints "ready PID" when all are
+ * IDLE processes sleep for good, or wake up once in SECONDS; ACTIVE ones wake
+ * up 50 times a second and do a little. Each has FDS descriptors open, and all
+ * share MIB of memory. Prints "ready PID" when all are
  * there, the PID being its own, and stays until its standard input ends; then
  * every one of them is gone before it returns.
  */
@@ -14,6 +15,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,7 +35,7 @@ static void be_active(void)
 	}
 }
 
-static void be_member(int active, int n_fds, pid_t parent)
+static void be_member(int active, int n_fds, int seconds, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -45,7 +48,24 @@ static void be_member(int active, int n_fds, pid_t parent)
 	if (active)
 		be_active();
 	for (;;)
-		pause();
+		seconds ? (int)sleep((unsigned)seconds) : pause();
+}
+
+/* In 4 KiB pages, as databases and runtimes have them at worst. */
+static void fill_memory(size_t size)
+{
+	char *p = size ? mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+		       : NULL;
+
+	if (p == MAP_FAILED) {
+		perror("population: mmap");
+		exit(1);
+	}
+	if (!p)
+		return;
+	madvise(p, size, MADV_NOHUGEPAGE);
+	memset(p, 1, size);
 }
 
 static int number(const char *s, int max)
@@ -62,17 +82,20 @@ static int number(const char *s, int max)
 
 int main(int argc, char **argv)
 {
-	int n_idle, n_active, n_fds, n = 0;
+	int n_idle, n_active, n_fds, seconds, n = 0;
 	pid_t *child, self = getpid();
 	char c;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: population IDLE ACTIVE FDS\n");
+	if (argc < 4 || argc > 6) {
+		fprintf(stderr, "usage: population IDLE ACTIVE FDS "
+				"[MIB [SECONDS]]\n");
 		return 2;
 	}
 	n_idle = number(argv[1], 100000);
 	n_active = number(argv[2], 100000);
 	n_fds = number(argv[3], 1000);
+	fill_memory((size_t)number(argc > 4 ? argv[4] : "0", 1024) << 20);
+	seconds = number(argc > 5 ? argv[5] : "0", 3600);
 	child = calloc((size_t)(n_idle + n_active) + 1, sizeof(*child));
 	if (!child)
 		return 1;
@@ -80,7 +103,7 @@ int main(int argc, char **argv)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			be_member(i >= n_idle, n_fds, self);
+			be_member(i >= n_idle, n_fds, seconds, self);
 		if (pid < 0) {
 			perror("population: fork");
 			break;
