@@ -169,10 +169,10 @@ void classify_set_traits(struct proc *p, const struct rule_traits *traits)
 static bool is_orphan(struct classifier *c, const struct proc *p,
 		      const struct heritage *h)
 {
-	const struct proc_entry *e =
-	    proctab_find(c->tab, h->from, h->from_start);
+	const struct proc_entry *e = proctab_find_pid(c->tab, h->from);
 
-	return p->ppid != h->ppid || !e || e->proc->flags & PROC_IS_GONE;
+	return p->ppid != h->ppid || !e || e->proc->flags & PROC_IS_GONE ||
+	       (uint32_t)e->proc->start != h->from_start;
 }
 
 /* Membership outlives whom it came from, but not the rule. */
@@ -191,7 +191,7 @@ static void take_from(const struct classifier *c, const struct proc *p,
 	ret->heritage = inherit_take(&from->heritage, distance);
 	ret->heritage.ppid = c->proc->ppid;
 	ret->heritage.from = p->at.pid;
-	ret->heritage.from_start = p->start;
+	ret->heritage.from_start = (uint32_t)p->start;
 	if (from->heritage.how == HERITAGE_DROPPED) {
 		ret->kind = PLACING_DROP;
 		ret->heritage.how = HERITAGE_DROPPED;

@@ -6,8 +6,8 @@
 
 enum {
 	TEXT_SIZE = 16 * 1024, /* a cgroup file, an exe path, one argument */
-	ANSWER_SIZE = 4096,    /* for most command lines; smaps in pieces */
-	SPARE_MAX = 64,	       /* answers that are kept for later */
+	ANSWER_SIZE = 4096, /* longer command lines take more than one read */
+	SPARE_MAX = 64,	    /* answers that are kept for later */
 };
 
 static void fetch(struct subject *s, enum subject_source source);
@@ -27,13 +27,9 @@ int classifier_open(struct classifier *c, struct proctab *tab)
 	c->users = users_new(USERS_PASSWD, fs->root_fd, "../etc/passwd");
 	c->user_groups = users_new(USERS_GROUP, fs->root_fd, "../etc/group");
 	c->lane = lane_open("proctally-mm", LANE_STUCK_MAX);
-	c->cgroup_text = malloc(TEXT_SIZE);
-	c->exe_text = malloc(TEXT_SIZE);
-	c->argv0_text = malloc(TEXT_SIZE);
 	c->lane_root_fd = fcntl(fs->root_fd, F_DUPFD_CLOEXEC, 0);
 	keptfd_park(&c->lane_root_fd);
-	if (c->users && c->user_groups && c->lane && c->cgroup_text &&
-	    c->exe_text && c->argv0_text && c->lane_root_fd >= 0)
+	if (c->users && c->user_groups && c->lane && c->lane_root_fd >= 0)
 		return 0;
 	classifier_close(c);
 	return -ENOMEM;
@@ -54,24 +50,17 @@ void classifier_close(struct classifier *c)
 	}
 	free(c->pidfile_seen);
 	free(c->want);
-	free(c->cgroup_text);
-	free(c->exe_text);
-	free(c->argv0_text);
-	free(c->cmdline_text);
+	for (size_t i = 0; i < TEXT_N; i++)
+		free(c->text[i].s);
 	*c = (struct classifier){.lane_root_fd = -1};
 }
 
 int classifier_adopt(struct classifier *c, struct ruleset *rules)
 {
 	struct file_seen *seen = calloc(rules->n_pidfiles + 1, sizeof(*seen));
-	char *text = realloc(c->cmdline_text, rules->limits.cmdline + 1);
 
-	if (text)
-		c->cmdline_text = text;
-	if (!seen || !text) {
-		free(seen);
+	if (!seen)
 		return -ENOMEM;
-	}
 	free(c->pidfile_seen);
 	c->pidfile_seen = seen;
 	c->rules = rules;
@@ -119,25 +108,56 @@ static void answer_run(struct lane_job *job)
 	a->run(a);
 }
 
-/* In the worker: reads into a buffer that grows as far as it has to. */
+/* Room for n bytes of text; an answer that is used again may have it. */
+static int answer_room(struct answer *a, size_t n)
+{
+	char *text;
+
+	if (n <= a->size)
+		return 0;
+	text = realloc(a->text, n);
+	if (!text)
+		return -ENOMEM;
+	a->text = text;
+	a->size = n;
+	return 0;
+}
+
+/* One that is longer: into a buffer that grows as far as it has to. */
+static int read_long_cmdline(struct answer *a)
+{
+	size_t size = ANSWER_SIZE;
+
+	do {
+		int r;
+
+		size = MIN(size * 4, a->max);
+		r = answer_room(a, size);
+		if (r == 0)
+			r = procfs_read_cmdline(a->root_fd, a->pid, a->live_tid,
+						a->text, size, &a->n);
+		if (r)
+			return r;
+	} while (a->n == size && size < a->max);
+	return 0;
+}
+
+/* In the worker. Most are short, and many may be on their way. */
 static void read_cmdline(struct answer *a)
 {
-	for (;;) {
-		size_t size = MIN(a->size - 1, a->max);
-		char *text;
+	char buf[ANSWER_SIZE];
+	size_t size = MIN(sizeof(buf), a->max);
 
-		a->result = procfs_read_cmdline(a->root_fd, a->pid, a->live_tid,
-						a->text, size, &a->n);
-		if (a->result || a->n < size || size >= a->max)
-			return;
-		text = realloc(a->text, MIN(size * 4, a->max) + 1);
-		if (!text) {
-			a->result = -ENOMEM;
-			return;
-		}
-		a->text = text;
-		a->size = MIN(size * 4, a->max) + 1;
+	a->result = procfs_read_cmdline(a->root_fd, a->pid, a->live_tid, buf,
+					size, &a->n);
+	if (a->result == 0 && a->n == size && size < a->max) {
+		a->result = read_long_cmdline(a);
+		return;
 	}
+	if (a->result == 0)
+		a->result = answer_room(a, a->n);
+	if (a->result == 0 && a->n)
+		memcpy(a->text, buf, a->n);
 }
 
 bool answer_is_cmdline(const struct answer *a)
@@ -156,7 +176,7 @@ void classifier_put(struct classifier *c, struct answer *a)
 {
 	if (!a)
 		return;
-	if (c->n_spare == SPARE_MAX || a->size > ANSWER_SIZE + 1) {
+	if (c->n_spare == SPARE_MAX || a->size > ANSWER_SIZE) {
 		answer_free(a);
 		return;
 	}
@@ -176,12 +196,6 @@ struct answer *classifier_new_answer(struct classifier *c, const struct proc *p)
 		a = calloc(1, sizeof(*a));
 		if (!a)
 			return NULL;
-		a->size = ANSWER_SIZE + 1;
-		a->text = malloc(a->size);
-		if (!a->text) {
-			free(a);
-			return NULL;
-		}
 	}
 	*a = (struct answer){
 	    .job = {.run = answer_run, .release = answer_release},
@@ -263,6 +277,29 @@ static void fetch_owner(struct classifier *c, struct subject *s)
 	mark(s, SUBJECT_OWNER, r);
 }
 
+/*
+ * Keeps what was read while something else is: in a buffer that is there from
+ * the first time on that a rule wants such a text. Returns 0 or -ENOMEM.
+ */
+static int keep_text(struct classifier *c, enum classify_text which,
+		     size_t size, struct str *text)
+{
+	struct text_buffer *buf = &c->text[which];
+
+	if (buf->size < size) {
+		char *s = realloc(buf->s, size);
+
+		if (!s)
+			return -ENOMEM;
+		*buf = (struct text_buffer){s, size};
+	}
+	text->n = MIN(text->n, size);
+	if (text->n)
+		memcpy(buf->s, text->s, text->n);
+	text->s = buf->s;
+	return 0;
+}
+
 static void fetch_cgroup(struct classifier *c, struct subject *s)
 {
 	struct cgroup_names names;
@@ -274,9 +311,9 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 	if (r == 0) {
 		c->proc->cgroup_hash = (uint32_t)hash_bytes(text);
 		c->proc->flags |= PROC_CGROUP_KNOWN;
-		text.n = MIN(text.n, (size_t)TEXT_SIZE);
-		memcpy(c->cgroup_text, text.s, text.n);
-		text.s = c->cgroup_text;
+		r = keep_text(c, TEXT_CGROUP, TEXT_SIZE, &text);
+	}
+	if (r == 0) {
 		s->cgroup_file = text;
 		r = cgroup_parse(text, &names);
 	}
@@ -297,11 +334,10 @@ static void fetch_exe(struct classifier *c, struct subject *s)
 
 	if (r == 0)
 		r = procfs_exe(c->fs, &c->proc->at, &text);
-	if (r == 0) {
-		text.n = MIN(text.n, (size_t)TEXT_SIZE);
-		memcpy(c->exe_text, text.s, text.n);
-		s->exe_path = (struct str){c->exe_text, text.n};
-	}
+	if (r == 0)
+		r = keep_text(c, TEXT_EXE, TEXT_SIZE, &text);
+	if (r == 0)
+		s->exe_path = text;
 	mark(s, SUBJECT_EXE, r);
 }
 
@@ -354,16 +390,18 @@ static void fetch(struct subject *s, enum subject_source source)
 static void take_answer(struct classifier *c, const struct answer *a)
 {
 	struct subject *s = &c->subject;
-	size_t n = MIN(a->n, c->rules->limits.cmdline);
+	struct str text = {a->text, a->n}, argv0 = STR("");
+	int r = a->result;
 
-	if (a->result == 0) {
-		if (n)
-			memcpy(c->cmdline_text, a->text, n);
-		subject_set_cmdline(s, c->cmdline_text, n, c->argv0_text,
-				    TEXT_SIZE);
-	}
+	if (r == 0)
+		r = keep_text(c, TEXT_CMDLINE, c->rules->limits.cmdline, &text);
+	if (r == 0)
+		r = keep_text(c, TEXT_ARGV0, TEXT_SIZE, &argv0);
+	if (r == 0)
+		subject_set_cmdline(s, c->text[TEXT_CMDLINE].s, text.n,
+				    c->text[TEXT_ARGV0].s, TEXT_SIZE);
 	ruleset_check_script(c->rules, s);
-	mark(s, SUBJECT_CMDLINE, a->result);
+	mark(s, SUBJECT_CMDLINE, r);
 }
 
 /*

@@ -20,6 +20,20 @@
 #include "smaps.h"
 #include "users.h"
 
+/* Texts of the process that is being asked about. */
+enum classify_text {
+	TEXT_CGROUP,
+	TEXT_EXE,
+	TEXT_CMDLINE,
+	TEXT_ARGV0,
+	TEXT_N,
+};
+
+struct text_buffer {
+	char *s;
+	size_t size;
+};
+
 struct classifier {
 	struct procfs *fs;
 	struct proctab *tab;
@@ -39,8 +53,7 @@ struct classifier {
 	int lost;     /* 0, or what proctab_look_again() returned */
 	bool anyhow;  /* do not wait for what is on its way */
 	char user[16], group[16];
-	char *cgroup_text, *exe_text, *argv0_text;
-	char *cmdline_text; /* limits.cmdline bytes */
+	struct text_buffer text[TEXT_N];
 
 	bool unsure;	 /* something could not be read for our own want */
 	bool passed_by;	 /* somebody who is not decided yet was passed by */
@@ -96,7 +109,7 @@ struct answer {
 	size_t n, size;	     /* of the text, of its room */
 	struct answer *next; /* for who keeps several */
 
-	/* Of smaps, see pssread.c; `text` is its buffer. */
+	/* Of smaps, see pssread.c. */
 	enum smaps_file file;
 	struct pss_ask ask;
 	struct smaps smaps;

@@ -34,7 +34,7 @@ struct heritage {
 	uint8_t depth;	  /* generations below the process that matched */
 	/* Of one that inherited: its parent then, and from whom it was. */
 	pid_t ppid, from;
-	uint64_t from_start;
+	uint32_t from_start; /* its lower half tells two of one number apart */
 };
 
 enum inherit_step {

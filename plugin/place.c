@@ -554,7 +554,7 @@ static void begin_placing(struct monitor *m)
 	m->classifier.n_want = 0;
 	watch_stalls(m);
 	m->n_waiting = 0;
-	if (array_reserve(&m->waiting, &m->waiting_cap, 2 * m->tab.n_procs,
+	if (array_reserve(&m->waiting, &m->waiting_cap, m->tab.n_procs,
 			  sizeof(*m->waiting)) < 0)
 		m->n_fresh = 0;
 }

@@ -441,7 +441,7 @@ void proctab_leave(struct proctab *t, struct proc *p)
 	procfs_leave(t->fs, &p->at);
 }
 
-static struct proc_entry *find_pid(struct proctab *t, pid_t pid)
+struct proc_entry *proctab_find_pid(struct proctab *t, pid_t pid)
 {
 	size_t low = 0, high = t->n_procs;
 
@@ -461,14 +461,15 @@ static struct proc_entry *find_pid(struct proctab *t, pid_t pid)
 
 struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start)
 {
-	struct proc_entry *e = find_pid(t, pid);
+	struct proc_entry *e = proctab_find_pid(t, pid);
 
 	return e && e->proc->start == start ? e : NULL;
 }
 
 struct proc_entry *proctab_parent(struct proctab *t, const struct proc *p)
 {
-	struct proc_entry *e = p->ppid > 0 ? find_pid(t, p->ppid) : NULL;
+	struct proc_entry *e =
+	    p->ppid > 0 ? proctab_find_pid(t, p->ppid) : NULL;
 
 	if (!e || e->proc == p || !e->proc->start ||
 	    e->proc->start > p->start || e->proc->flags & PROC_IS_GONE)

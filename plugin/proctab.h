@@ -202,6 +202,9 @@ void proctab_ask_again(struct proctab *t);
  */
 void proctab_try_again(struct proctab *t, struct proc_entry *e, int r);
 
+/* The process that has that number now, or NULL. */
+struct proc_entry *proctab_find_pid(struct proctab *t, pid_t pid);
+
 /* The process of that identity, or NULL. */
 struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start);
 

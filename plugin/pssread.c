@@ -5,6 +5,7 @@
 enum {
 	FULL_SHARE = 8, /* smaps is so much dearer than smaps_rollup */
 	STALL_FACTOR = 4,
+	PIECE_SIZE = 4096, /* of its text; the kernel gives no more at once */
 };
 
 static bool collects(const struct group *g)
@@ -129,13 +130,14 @@ static void offer(struct monitor *m, uint32_t i)
 /* In the worker. */
 static void run(struct answer *a)
 {
+	char buf[PIECE_SIZE];
 	struct smaps_ask ask = {
 	    .root_fd = a->root_fd,
 	    .pid = a->pid,
 	    .live_tid = a->live_tid,
 	    .file = a->file,
-	    .buf = a->text,
-	    .size = a->size,
+	    .buf = buf,
+	    .size = sizeof(buf),
 	};
 	uint64_t cpu = clocks_thread_cpu();
 

@@ -185,7 +185,7 @@ static void orphan(void)
 	tick();
 	check_int(explain(11), 0);
 	says("    1 (init): process 1 hands nothing on");
-	says("  it inherited below 10, which has ended or gone from it since: "
+	says("  it inherited from 10, which has ended or gone from it since: "
 	     "it stays");
 	says("group: boss");
 	end();
