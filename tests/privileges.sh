@@ -7,7 +7,8 @@
 # it takes.
 set -eu
 
-build=${top_builddir:-.}
+src=${top_srcdir:-.}
+build=${top_builddir:-$src}
 # shellcheck disable=SC1007
 build=$(CDPATH= cd "$build" && pwd)
 LC_ALL=C
@@ -176,8 +177,11 @@ pss='memory-pss memory-uss count-pss_read'
 		lacks other io_octets
 		is _self/count-unreadable_io 1
 		with -all,+dac_read_search
-		lacks other memory-pss io_octets
-		with -all,+sys_ptrace,+dac_read_search
+		lacks other memory-pss io_octets)"
+	point 'what the drop-in for systemd gives is enough for everything' "$(
+		with "-all$(sed -n 's/^CapabilityBoundingSet=CAP_/,+/p' \
+			"$src/contrib/systemd/proctally.conf" |
+			tr -d '\n' | tr '[:upper:]' '[:lower:]')"
 		for group in plain mighty other; do
 			has $group $always $pss file_handles percent-fd_limit
 			grep -q "^$group/io_octets " "$work/out" ||
