@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "series.h"
+#include "pssread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,19 @@ static uint64_t rank_of(const struct proc *p, enum series_top top)
 
 	return sum(rows.grown & p->member->growth.rows, p->member->growth.by) +
 	       sum(rows.held & p->have, p->value);
+}
+
+/* Of one that was not read: what it may have at most. */
+static uint64_t pss_of(struct monitor *m, const struct proc *p)
+{
+	struct pss_now now;
+	double bytes;
+
+	if (!pssread_now(m, p, &now))
+		return 0;
+	if (pss_estimate(&p->pss, PSS_PSS, &now, &bytes))
+		return (uint64_t)bytes;
+	return now.rss - MIN(now.rss, now.rss_of_fork);
 }
 
 /* Percent of one CPU in the last interval. */
@@ -168,7 +182,8 @@ static int add_candidate(struct monitor *m, uint32_t entry, size_t view,
 		return -ENOMEM;
 	m->candidate[m->n_candidates++] = (struct candidate){
 	    .group = p->place[view].group,
-	    .rank = rank_of(p, policy->top),
+	    .rank =
+		policy->top == TOP_PSS ? pss_of(m, p) : rank_of(p, policy->top),
 	    .start = p->start,
 	    .entry = entry,
 	    .view = (uint32_t)view,
