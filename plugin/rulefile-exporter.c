@@ -64,6 +64,8 @@ static int add_text(struct loader *l, struct item *item, enum rule_key k,
 
 	if (value->kind != YAML_SCALAR)
 		return value_refuse(l->d, key, value, "a text");
+	if (patterns_count(l, value))
+		return -EINVAL;
 	text = malloc(n + 2 * value->text.n + 1);
 	if (!text)
 		return -ENOMEM;

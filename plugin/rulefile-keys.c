@@ -12,6 +12,18 @@
 #include "rulefile-value.h"
 #include "suggest.h"
 
+enum {
+	PATTERNS_MAX = 20000,
+};
+
+int patterns_count(struct loader *l, const struct yaml_node *place)
+{
+	if (++l->n_patterns == PATTERNS_MAX + 1)
+		diag_add(l->d, DIAG_ERROR, place->line, place->column,
+			 "more than %d patterns in all rules", PATTERNS_MAX);
+	return l->n_patterns > PATTERNS_MAX ? -EINVAL : 0;
+}
+
 void key_names_add(struct key_names *names, const char *name)
 {
 	if (names->n < KEYS_MAX)

@@ -25,8 +25,9 @@ struct loader {
 	const struct yaml_node *tests;
 	bool has_app; /* the view "app" has its rules */
 	bool has_managers, has_interpreters;
-	bool is_exporter; /* the file is one of process-exporter */
-	bool lenient;	  /* unknown keys are warnings */
+	bool is_exporter;    /* the file is one of process-exporter */
+	bool lenient;	     /* unknown keys are warnings */
+	unsigned n_patterns; /* that were compiled */
 };
 
 /* One key of a mapping. */
@@ -35,6 +36,13 @@ struct key_row {
 	int (*load)(struct loader *l, void *into, const struct yaml_node *key,
 		    const struct yaml_node *value);
 };
+
+/*
+ * One more pattern is to be compiled, which may take 10 KiB. By aliases a
+ * small file can have more of them than there is memory. Tells of the first
+ * that is too many, and returns -EINVAL from there on.
+ */
+int patterns_count(struct loader *l, const struct yaml_node *place);
 
 /* The names of the keys that one mapping may have. */
 struct key_names {

@@ -110,7 +110,10 @@ static int load_item(struct loader *l, const struct yaml_node *rule,
 		return r;
 	if (k == RULE_PIDFILE)
 		return load_pidfile(l, terms, key, item, text);
-	r = rule_terms_add(terms, k, text, l->d, item->line, item->column);
+	r = patterns_count(l, item);
+	if (!r)
+		r = rule_terms_add(terms, k, text, l->d, item->line,
+				   item->column);
 	if (!r && k == RULE_COMM && !may_be_kernel(rule))
 		warn_long_comm(l, rule, terms, item);
 	return r;

@@ -55,7 +55,7 @@ static void list_messages(const struct diag *d, char *buf, size_t size)
 	size_t n = 0;
 
 	buf[0] = '\0';
-	for (size_t i = 0; i < d->n_msgs; i++) {
+	for (size_t i = 0; i < d->n_msgs && n < size; i++) {
 		char msg[768];
 
 		diag_format(d, i, msg, sizeof(msg));
@@ -487,6 +487,26 @@ static void many_items(void)
 		   "1005:5: error: more than 1000 items\n");
 }
 
+/* An alias is short, and what it stands for is not. */
+static void many_patterns(void)
+{
+	_cleanup_free_ char *first =
+	    repeat("rules:\n- name: a\n  comm: &l\n", "  - a\n", 1000, "");
+	_cleanup_free_ char *most =
+	    repeat(first, "- {name: a, comm: *l}\n", 19, "");
+	_cleanup_free_ char *more =
+	    repeat(first, "- {name: a, comm: *l}\n", 21, "");
+	struct ruleset *rs = NULL;
+	struct diag d;
+
+	diag_init(&d, "f");
+	check_int(rulefile_parse(str_of(most), &d, &rs), 0);
+	ruleset_free(rs);
+	diag_done(&d);
+	check_text(errors_of(str_of(more)),
+		   "4:5: error: more than 20000 patterns in all rules\n");
+}
+
 /* Of the names of programs each is compared with all others. */
 static void many_items_of_process_exporter(void)
 {
@@ -603,6 +623,7 @@ int main(void)
 	TEST("the number of items of one key is bounded", many_items);
 	TEST("so it is below process_names", many_items_of_process_exporter);
 	TEST("the number of pidfiles is bounded", many_pidfiles);
+	TEST("the number of patterns in all rules is bounded", many_patterns);
 	TEST("a file full of mistakes is told up to a limit", many_errors);
 	TEST("a directory, a FIFO and no file at all are told and do not block",
 	     no_regular_file);
