@@ -120,6 +120,23 @@ void monitor_keep_to_view(const struct monitor *m, size_t view,
 	in->name.cleaned = true;
 }
 
+/* Nor do a group and a series, whose number is behind a dot or in a hash. */
+static void keep_from_series(struct monitor *m, struct placing_in *in)
+{
+	const struct group *g;
+	char *mark;
+
+	if (in->kind != PLACING_NAME)
+		return;
+	g = groups_find(&m->groups, in->name.text);
+	if (!g || !g->is_series)
+		return;
+	mark = strpbrk(in->name.text, ".~");
+	if (mark)
+		*mark = '_';
+	in->name.cleaned = true;
+}
+
 /* In which group of a view a process is from now on. Returns 0 or -ENOMEM. */
 static int find_place(struct monitor *m, const struct proc *p, size_t view,
 		      const struct placing_in *in, struct proc_place *ret)
@@ -256,6 +273,7 @@ static int find_places(struct monitor *m, const struct proc *p,
 
 	for (size_t i = 0; r == 0 && i < m->tab.n_views; i++) {
 		monitor_keep_to_view(m, i, &pl->in[i]);
+		keep_from_series(m, &pl->in[i]);
 		r = find_place(m, p, i, &pl->in[i], &m->moving_to[i]);
 	}
 	return r;
