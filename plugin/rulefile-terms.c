@@ -252,6 +252,8 @@ static int load_kin_item(struct loader *l, const struct yaml_node *rule,
 	*added = kin;
 	if (r)
 		return r;
+	if (l->rs->n_kin > RULE_KIN_MAX + 1)
+		return -EINVAL; /* it was told */
 	if (l->rs->n_kin > RULE_KIN_MAX) {
 		diag_add(l->d, DIAG_ERROR, mapping->line, mapping->column,
 			 "more than %d mappings below \"parent\" and "

@@ -161,6 +161,15 @@ static const struct unit *find_unit(const struct unit *units, struct str name)
 	return NULL;
 }
 
+static bool is_letters(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!((s[i] >= 'a' && s[i] <= 'z') ||
+		      (s[i] >= 'A' && s[i] <= 'Z')))
+			return false;
+	return n > 0;
+}
+
 static int value_with_unit(struct diag *d, const struct yaml_node *key,
 			   const struct yaml_node *value,
 			   const struct unit *units, const char *needs,
@@ -182,6 +191,13 @@ static int value_with_unit(struct diag *d, const struct yaml_node *key,
 	}
 	u = n > 0 ? find_unit(units, (struct str){text.s + n, text.n - n})
 		  : NULL;
+	if (n > 0 && !u && is_letters(text.s + n, text.n - n)) {
+		diag_add(d, DIAG_ERROR, value->line, value->column,
+			 "\"%.*s\": unknown unit \"%.*s\"; use %s",
+			 EXCERPT(key->text), (int)MIN(text.n - n, (size_t)20),
+			 text.s + n, needs);
+		return -EINVAL;
+	}
 	if (!u || __builtin_mul_overflow(v, u->factor, &v) || v < range->min ||
 	    v > range->max)
 		return value_refuse(d, key, value, range->want);
@@ -213,14 +229,12 @@ int value_duration(struct diag *d, const struct yaml_node *key,
 		   const struct value_range *range, uint64_t *ret)
 {
 	static const struct unit units[] = {
-	    {"ms", NSEC_PER_MSEC},
-	    {"s", NSEC_PER_SEC},
-	    {"m", 60 * NSEC_PER_SEC},
-	    {"h", 3600 * NSEC_PER_SEC},
-	    {NULL, 0},
+	    {"ms", NSEC_PER_MSEC},	     {"s", NSEC_PER_SEC},
+	    {"m", 60 * NSEC_PER_SEC},	     {"h", 3600 * NSEC_PER_SEC},
+	    {"d", 24 * 3600 * NSEC_PER_SEC}, {NULL, 0},
 	};
 
-	return value_with_unit(d, key, value, units, "ms, s, m or h", range,
+	return value_with_unit(d, key, value, units, "ms, s, m, h or d", range,
 			       ret);
 }
 

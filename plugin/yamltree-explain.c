@@ -74,8 +74,8 @@ struct complaint {
 
 static const struct complaint complaints[] = {
     {"while scanning an alias", NULL, true,
-     "a \"*\" at the beginning means an alias in YAML; quote a pattern "
-     "that begins with it"},
+     "a \"*\" at the beginning means an alias in YAML; write a pattern that "
+     "begins with it as \"glob:*...\", in quotes"},
     {"while scanning an anchor", NULL, true,
      "a \"&\" at the beginning means an anchor in YAML; quote a text that "
      "begins with it"},

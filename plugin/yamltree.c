@@ -352,8 +352,8 @@ static int add_alias(struct builder *b, const char *name, yaml_mark_t mark)
 
 	if (!n) {
 		build_error(b, mark,
-			    "unknown alias \"*%.*s\"; quote a pattern that "
-			    "begins with \"*\"",
+			    "unknown alias \"*%.*s\"; write a pattern that "
+			    "begins with \"*\" as \"glob:*...\", in quotes",
 			    EXCERPT_MAX, name);
 		return add_text(b, STR(""), false, NULL, mark);
 	}

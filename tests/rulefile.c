@@ -265,8 +265,6 @@ static void no_units(void)
 {
 	static const char *const sizes[] = {
 	    "64 KiB",
-	    "64kib",
-	    "64KB",
 	    "1.5MiB",
 	    "064KiB",
 	    "+64KiB",
@@ -296,6 +294,16 @@ static void no_units(void)
 			 sizes[i]);
 		check_text(errors_of(str_of(text)), want);
 	}
+	check_text(
+	    errors_of(STR("limits: {cmdline: 64kib}\n"
+			  "rules: [{name: a, any: true}]\n")),
+	    "1:19: error: \"cmdline\": unknown unit \"kib\"; use B, KiB, "
+	    "MiB, GiB, kB, MB or GB\n");
+	check_text(
+	    errors_of(STR("defaults: {recheck: 1w}\n"
+			  "rules: [{name: a, any: true}]\n")),
+	    "1:21: error: \"recheck\": unknown unit \"w\"; use ms, s, m, "
+	    "h or d\n");
 }
 
 static void collect(void)

@@ -337,8 +337,8 @@ static void several_mistakes(void)
 			  "d: !e f\n"
 			  "a: 3\n"
 			  "g: \"\\d\"\n"),
-		   "f:2:4: error: unknown alias \"*c\"; quote a pattern that "
-		   "begins with \"*\"\n"
+		   "f:2:4: error: unknown alias \"*c\"; write a pattern that "
+		   "begins with \"*\" as \"glob:*...\", in quotes\n"
 		   "f:4:4: error: tags are not allowed; quote a text that "
 		   "begins with \"!\"\n"
 		   "f:6:5: error: unknown escape in double quotes; put a "
