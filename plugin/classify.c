@@ -55,16 +55,17 @@ void classifier_close(struct classifier *c)
 	*c = (struct classifier){.lane_root_fd = -1};
 }
 
-int classifier_adopt(struct classifier *c, struct ruleset *rules)
+struct file_seen *classifier_prepare(const struct ruleset *rules)
 {
-	struct file_seen *seen = calloc(rules->n_pidfiles + 1, sizeof(*seen));
+	return calloc(rules->n_pidfiles + 1, sizeof(struct file_seen));
+}
 
-	if (!seen)
-		return -ENOMEM;
+void classifier_adopt(struct classifier *c, struct ruleset *rules,
+		      struct file_seen *prepared)
+{
 	free(c->pidfile_seen);
-	c->pidfile_seen = seen;
+	c->pidfile_seen = prepared;
 	c->rules = rules;
-	return 0;
 }
 
 /* Reads anew what has changed of the files that name processes. */

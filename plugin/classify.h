@@ -120,8 +120,13 @@ struct answer {
 int classifier_open(struct classifier *c, struct proctab *tab);
 void classifier_close(struct classifier *c);
 
-/* The rules changed. Returns 0 or -ENOMEM. */
-int classifier_adopt(struct classifier *c, struct ruleset *rules);
+/*
+ * The rules change. What they need is made first, NULL if out of memory; then
+ * nothing can fail.
+ */
+struct file_seen *classifier_prepare(const struct ruleset *rules);
+void classifier_adopt(struct classifier *c, struct ruleset *rules,
+		      struct file_seen *prepared);
 
 /*
  * Looks at the files that rules ask for beside those of processes: names of

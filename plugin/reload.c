@@ -163,12 +163,12 @@ static void forget_rules(struct monitor *m, const uint32_t *number)
 static int adopt(struct monitor *m, struct ruleset *rs)
 {
 	_cleanup_free_ uint32_t *number = number_rules(m->rules, rs);
-	int r = number ? adopt_views(m, rs) : -ENOMEM;
+	_cleanup_free_ struct file_seen *seen = classifier_prepare(rs);
+	int r = number && seen ? adopt_views(m, rs) : -ENOMEM;
 
-	if (r == 0)
-		r = classifier_adopt(&m->classifier, rs);
 	if (r < 0)
 		return r;
+	classifier_adopt(&m->classifier, rs, steal_ptr(seen));
 	forget_rules(m, number);
 	ruleset_free(m->rules);
 	m->rules = rs;

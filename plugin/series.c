@@ -243,24 +243,40 @@ static void collect_as(struct group *g, const struct group *of)
 	g->is_stale = of->is_stale;
 }
 
-/* The group that is the series of that number, or NULL. */
+static void series_name(const struct group *of, uint32_t number,
+			struct name_result *ret)
+{
+	char text[GROUP_NAME_SIZE + 16];
+
+	snprintf(text, sizeof(text), "%s.%u", of->name, (unsigned)number);
+	name_clean(str_of(text), ret);
+}
+
+/* A rule has made a group of that name. */
+static bool is_a_groups(struct monitor *m, const struct group *of,
+			uint32_t number)
+{
+	struct name_result name;
+	const struct group *g;
+
+	series_name(of, number, &name);
+	g = groups_find(&m->groups, name.text);
+	return g && !g->is_series;
+}
+
+/* The group that is the series of that number; NULL if there is no room. */
 static struct group *open_series(struct monitor *m, const struct group *of,
 				 uint32_t number, enum series_by by)
 {
-	char text[GROUP_NAME_SIZE + 16];
 	struct name_result name;
 	struct group *g;
 
-	snprintf(text, sizeof(text), "%s.%u", of->name, (unsigned)number);
-	name_clean(str_of(text), &name);
-	g = groups_find(&m->groups, name.text);
-	if (!g && m->groups.n_groups >= m->rules->limits.groups) {
+	series_name(of, number, &name);
+	if (!groups_find(&m->groups, name.text) &&
+	    m->groups.n_groups >= m->rules->limits.groups) {
 		m->self.groups_refused++;
 		return NULL;
 	}
-	/* A rule has made a group of that name. */
-	if (g && !g->is_series)
-		return NULL;
 	g = groups_get(&m->groups, name.text, of->collect);
 	if (!g)
 		return NULL;
@@ -287,8 +303,11 @@ static void give(struct monitor *m, struct candidate *c, size_t n,
 		if (by == SERIES_PID)
 			number = (uint32_t)m->tab.entry[c[i].entry].pid;
 		else
-			while (is_taken(m, c, n, number))
+			while (is_taken(m, c, n, number) ||
+			       is_a_groups(m, c[i].group, number))
 				number++;
+		if (is_a_groups(m, c[i].group, number))
+			continue;
 		s->number = number;
 		s->series = open_series(m, c[i].group, number, by);
 		if (!s->series)
