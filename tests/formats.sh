@@ -253,19 +253,19 @@ timeout 60 "$command" dump --rules "$work/rules.yaml" --format prometheus \
 	--interval 0.02 --output "$file" 2>/dev/null 8>&- &
 writer=$!
 pids="$pids $writer"
-findings='' inodes=''
+findings='' versions=''
 for _ in $(seq 300); do
 	[ -s "$file" ] || continue
 	{
-		stat -L -c %i /dev/fd/3 >"$work/inode"
+		stat -L -c '%i %y' /dev/fd/3 >"$work/version"
 		grep -q "$last" <&3 || findings='half of a file was seen'
 	} 3<"$file"
-	inodes="$inodes
-$(cat "$work/inode")"
+	versions="$versions
+$(cat "$work/version")"
 done
 kill "$writer"
 wait "$writer" 2>/dev/null || true
-[ "$(echo "$inodes" | sort -u | wc -l)" -gt 3 ] || findings="$findings
+[ "$(echo "$versions" | sort -u | wc -l)" -gt 3 ] || findings="$findings
 it was not replaced"
 point 'who reads the file never sees half of it' "$findings$(leftovers)"
 
