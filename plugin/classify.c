@@ -8,9 +8,28 @@ enum {
 	TEXT_SIZE = 16 * 1024, /* a cgroup file, an exe path, one argument */
 	ANSWER_SIZE = 4096, /* longer command lines take more than one read */
 	SPARE_MAX = 64,	    /* answers that are kept for later */
+	SPARE_BARE_MAX = 4096, /* as many as smaps are read in a tick */
 };
 
 static void fetch(struct subject *s, enum subject_source source);
+
+static void push(struct answers *list, struct answer *a)
+{
+	a->next = list->first;
+	list->first = a;
+	list->n++;
+}
+
+static struct answer *pop(struct answers *list)
+{
+	struct answer *a = list->first;
+
+	if (a) {
+		list->first = a->next;
+		list->n--;
+	}
+	return a;
+}
 
 static void answer_free(struct answer *a)
 {
@@ -37,17 +56,15 @@ int classifier_open(struct classifier *c, struct proctab *tab)
 
 void classifier_close(struct classifier *c)
 {
+	struct answer *a;
+
 	/* A stuck worker may still use the root: then it stays open. */
 	if (lane_close(c->lane))
 		base_closep(&c->lane_root_fd);
 	users_free(c->users);
 	users_free(c->user_groups);
-	while (c->spare) {
-		struct answer *a = c->spare;
-
-		c->spare = a->next;
+	while ((a = pop(&c->spare)) || (a = pop(&c->spare_bare)))
 		answer_free(a);
-	}
 	free(c->pidfile_seen);
 	free(c->want);
 	for (size_t i = 0; i < TEXT_N; i++)
@@ -177,27 +194,25 @@ void classifier_put(struct classifier *c, struct answer *a)
 {
 	if (!a)
 		return;
-	if (c->n_spare == SPARE_MAX || a->size > ANSWER_SIZE) {
+	if (!answer_is_cmdline(a) && c->spare_bare.n < SPARE_BARE_MAX)
+		push(&c->spare_bare, a);
+	else if (answer_is_cmdline(a) && c->spare.n < SPARE_MAX &&
+		 a->size <= ANSWER_SIZE)
+		push(&c->spare, a);
+	else
 		answer_free(a);
-		return;
-	}
-	a->next = c->spare;
-	c->spare = a;
-	c->n_spare++;
 }
 
-struct answer *classifier_new_answer(struct classifier *c, const struct proc *p)
+/* One that is not used now, from this list if there is any. */
+static struct answer *begin_answer(struct classifier *c, struct answers *list,
+				   const struct proc *p)
 {
-	struct answer *a = c->spare;
+	struct answer *a = pop(list);
 
-	if (a) {
-		c->spare = a->next;
-		c->n_spare--;
-	} else {
+	if (!a)
 		a = calloc(1, sizeof(*a));
-		if (!a)
-			return NULL;
-	}
+	if (!a)
+		return NULL;
 	*a = (struct answer){
 	    .job = {.run = answer_run, .release = answer_release},
 	    .root_fd = c->lane_root_fd,
@@ -208,6 +223,11 @@ struct answer *classifier_new_answer(struct classifier *c, const struct proc *p)
 	    .size = a->size,
 	};
 	return a;
+}
+
+struct answer *classifier_new_answer(struct classifier *c, const struct proc *p)
+{
+	return begin_answer(c, &c->spare_bare, p);
 }
 
 int classifier_submit(struct classifier *c, struct answer *a)
@@ -221,7 +241,7 @@ int classifier_submit(struct classifier *c, struct answer *a)
 
 static int ask_cmdline(struct classifier *c, struct proc *p)
 {
-	struct answer *a = classifier_new_answer(c, p);
+	struct answer *a = begin_answer(c, &c->spare, p);
 	int r;
 
 	if (!a)

@@ -62,8 +62,10 @@ struct classifier {
 	int outcome[SUBJECT_N]; /* of its reads: 0, PROC_* or an errno */
 
 	/* Answers to be used again, so that asking allocates nothing. */
-	struct answer *spare;
-	unsigned n_spare;
+	struct answers {
+		struct answer *first;
+		unsigned n;
+	} spare, spare_bare; /* of command lines; of smaps, without a text */
 
 	/* Whose traits somebody wants to know; indices of entries. */
 	uint32_t *want;
@@ -151,7 +153,7 @@ bool classify_traits(struct classifier *c, struct proc_entry *e, bool anyhow);
 
 /*
  * A read of a process, for the lane: the caller fills in what it is of and
- * submits it. NULL if out of memory.
+ * submits it. It has no text. NULL if out of memory.
  */
 struct answer *classifier_new_answer(struct classifier *c,
 				     const struct proc *p);

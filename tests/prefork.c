@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * PSS of real processes: a parent and children that share its memory copy on
- * write. The monitor is given a clock of its own, so that nobody waits.
+ * write, and many small ones. The monitor is given a clock of its own, so that
+ * nobody waits.
  *
  * PREFORK_MIB says how much they share, 96 MiB without it.
  */
+#include "alloccount.h"
 #include "clocks.h"
 #include "monitor.h"
 #include "tap.h"
@@ -20,6 +22,7 @@
 enum {
 	N_CHILDREN = 50,
 	OWN_KIB = 256,	 /* that each child changes */
+	N_MANY = 150,	 /* read in one tick */
 	TICKS_MAX = 200, /* of 10 s */
 };
 
@@ -224,6 +227,7 @@ static void watch_open(struct watch *w)
 	memset(w, 0, sizeof(*w));
 	w->now = clocks_now();
 	snprintf(rules, sizeof(rules),
+		 "defaults: {collect: {pss: {every: 1s, max_age: 1s}}}\n"
 		 "other: {action: drop}\n"
 		 "rules: [{name: prefork, comm: pf.%d}]\n",
 		 (int)getpid());
@@ -321,6 +325,48 @@ static void no_jump_by_fork(void)
 	prefork_end(&f);
 }
 
+static void read_without_heap(void)
+{
+	pid_t tester = getpid(), pid[N_MANY];
+	uint64_t least = UINT64_MAX;
+	char name[16];
+	struct watch w;
+
+	free(malloc(1));
+	if (!alloccount_calls() || isnan(read_directly(tester, "Pss:"))) {
+		tap_skip("allocations are not counted, or no smaps_rollup");
+		return;
+	}
+	snprintf(name, sizeof(name), "pf.%d", (int)tester);
+	for (unsigned i = 0; i < N_MANY; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			die_with_parent(tester);
+			prctl(PR_SET_NAME, name);
+			for (;;)
+				pause();
+		}
+	}
+	pause_ms(100);
+	watch_open(&w);
+	tick_until_read(&w, N_MANY);
+	for (unsigned i = 0; i < 12; i++) {
+		uint64_t n = alloccount_calls();
+
+		tick(&w);
+		n = alloccount_calls() - n;
+		least = MIN(least, n);
+		check_int((int)w.pss_read, N_MANY);
+	}
+	/* Who is born elsewhere on the host takes some. */
+	check(least < N_MANY / 4);
+	watch_close(&w);
+	for (unsigned i = 0; i < N_MANY; i++) {
+		kill(pid[i], SIGKILL);
+		check_int(waitpid(pid[i], NULL, 0), pid[i]);
+	}
+}
+
 int main(void)
 {
 	TEST("what fifty children share with their parent counts once",
@@ -328,5 +374,7 @@ int main(void)
 	TEST(
 	    "who forks fifty children does not seem to use fifty times as much",
 	    no_jump_by_fork);
+	TEST("reading more than a hundred in a tick takes no memory for them",
+	     read_without_heap);
 	return tap_done();
 }
