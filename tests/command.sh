@@ -5,6 +5,12 @@
 # status it ends.
 set -eu
 
+# By itself if that can be: others' hanging processes are told on stderr.
+if [ -z "${OWN_PIDS-}" ] && unshare -pf --mount-proc true 2>/dev/null; then
+	export OWN_PIDS=1
+	exec unshare -pf --kill-child --mount-proc "$0"
+fi
+
 src=${top_srcdir:-.}
 build=${top_builddir:-$src}
 # shellcheck disable=SC1007

@@ -9,6 +9,7 @@
 #include "alloccount.h"
 #include "clocks.h"
 #include "monitor.h"
+#include "ownpids.h"
 #include "tap.h"
 
 #include <dirent.h>
@@ -603,41 +604,14 @@ static void in_child(void (*fn)(void))
 	check_int(status, 0);
 }
 
-/* For in_namespace(), which hands it over. */
-static void (*namespace_fn)(void);
-
-/* Only /proc has to be private; in a chroot / may be no mount. */
-static void enter_namespace(void)
-{
-	pid_t pid;
-	int status = 0;
-
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0 ||
-	    mount("none", "/proc", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
-		tap_fail(__FILE__, __LINE__, "%s", strerror(errno));
-		return;
-	}
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		check_int(mount("proc", "/proc", "proc", 0, NULL), 0);
-		namespace_fn();
-		fflush(stdout);
-		_exit(tap.failed);
-	}
-	check_int(waitpid(pid, &status, 0), pid);
-	check_int(status, 0);
-}
-
 /*
  * The same as the first process of a namespace of its own, with its own /proc:
  * no other processes than the test's are to be seen. Skips without root.
  */
-static void in_namespace(void (*fn)(void))
+static void in_namespace(int (*fn)(void))
 {
-	namespace_fn = fn;
 	if (can(geteuid() == 0, "not root"))
-		in_child(enter_namespace);
+		check_int(in_own_pids(fn), 0);
 }
 
 #define RULES_AB                                                               \
@@ -1148,7 +1122,7 @@ static unsigned count_fds_between(int low, int high)
 	return n;
 }
 
-static void high_descriptors_child(void)
+static int high_descriptors_child(void)
 {
 	enum { N = 1000, N_ACTIVE = 200 };
 	pid_t pids[N];
@@ -1179,6 +1153,7 @@ static void high_descriptors_child(void)
 	watch_close(&w);
 	check_u64(count_fds_between(HIGH, INT_MAX), 0);
 	check_u64(count_fds_between(1, 63), n_low);
+	return tap.failed;
 }
 
 static void high_descriptors(void)
@@ -1397,7 +1372,7 @@ static void compare(const struct watch *on, const struct watch *off)
 	}
 }
 
-static void gate(void)
+static int gate_child(void)
 {
 	struct churn c = {.n = 0};
 	struct watch on, off;
@@ -1426,11 +1401,17 @@ static void gate(void)
 	churn_end(&c);
 	watch_close(&on);
 	watch_close(&off);
+	return tap.failed;
+}
+
+static void gate(void)
+{
+	in_namespace(gate_child);
 }
 
 /* --- What a tick costs --- */
 
-static void no_allocation_child(void)
+static int no_allocation_child(void)
 {
 	enum { N = 60 };
 	static const char rules[] =
@@ -1456,6 +1437,7 @@ static void no_allocation_child(void)
 	check_int(members(&w, "a"), N + 1);
 	crowd_end(pids, N);
 	watch_close(&w);
+	return tap.failed;
 }
 
 static void no_allocation(void)
@@ -1530,7 +1512,7 @@ enum {
 	N_TICKS = 20,
 };
 
-static void idle_calls_child(void)
+static int idle_calls_child(void)
 {
 	pid_t pids[N_IDLE], tracer = -1;
 	struct watch w;
@@ -1586,6 +1568,7 @@ static void idle_calls_child(void)
 		(double)n);
 	crowd_end(pids, N_IDLE);
 	watch_close(&w);
+	return tap.failed;
 }
 
 static void idle_calls(void)
