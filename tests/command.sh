@@ -11,14 +11,7 @@ if [ -z "${OWN_PIDS-}" ] && unshare -pf --mount-proc true 2>/dev/null; then
 	exec unshare -pf --kill-child --mount-proc "$0"
 fi
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
-command=$build/proctally
-LC_ALL=C
-export LC_ALL
-unset COLLECTD_HOSTNAME COLLECTD_INTERVAL
+. "${top_srcdir:-.}/tests/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-command.XXXXXX")
 child=
@@ -30,18 +23,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 30 | sed 's/^/# /'
-	fi
-}
 
 # run ARGUMENT...: its output is in out and err, its status in $status.
 run() {
@@ -393,4 +374,4 @@ point 'bench tells what PSS costs' "$(
 			print "budget " v["budget_percent"]
 	}' "$work/out")"
 
-echo "1..$n"
+plan

@@ -6,14 +6,9 @@
 # must be the one that dump counts.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
-command=$build/proctally
+. "${top_srcdir:-.}/tests/tap.sh"
 LC_ALL=C TZ=UTC0
 export LC_ALL TZ
-unset COLLECTD_HOSTNAME COLLECTD_INTERVAL
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-explain.XXXXXX")
 children=
@@ -28,28 +23,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-	fi
-}
-
-# skip NAME REASON: what is missing is a failure where CI=true.
-skip() {
-	if [ "${CI:-}" = true ]; then
-		point "$1" "$2, and CI=true"
-	else
-		n=$((n + 1))
-		echo "ok $n - $1 # SKIP $2"
-	fi
-}
 
 # run ARGUMENT...: its output is in out and err, its status in $status. What
 # is in $who is put in front of the command.
@@ -896,4 +869,4 @@ else
 	skip "$name" 'built without FUSE'
 fi
 
-echo "1..$n"
+plan

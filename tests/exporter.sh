@@ -6,9 +6,7 @@
 # argv[0] ("exec -a").
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-command=$(cd "$build" && pwd)/proctally
+. "${top_srcdir:-.}/tests/tap.sh"
 # Below $SERVICES may be what is not installed, see contrib/test.
 name=prometheus-process-exporter
 PATH=$PATH${SERVICES:+:$SERVICES/usr/bin}
@@ -184,4 +182,4 @@ by_exporter "$work/all.yaml" | grep "^$t" >"$work/exporter" || true
 by_us "$work/all.yaml" | grep "^$t" >"$work/us" || true
 compare 'and with one group for each name of all processes'
 
-echo "1..$n"
+plan

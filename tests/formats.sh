@@ -8,27 +8,9 @@
 # at or touched. Below $SERVICES may be what is not installed, see contrib/test.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
+. "${top_srcdir:-.}/tests/tap.sh"
 : "${COLLECTD:=collectd}" "${SERVICES:=}" "${LACKING:=}"
 PATH=$PATH:/usr/sbin:/opt/collectd/sbin
-LC_ALL=C
-export LC_ALL
-unset COLLECTD_HOSTNAME COLLECTD_INTERVAL
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-	fi
-}
 
 # skip NAME REASON: what is missing is a failure where CI=true.
 skip() {
@@ -753,4 +735,4 @@ else
 	test_netdata
 fi
 
-echo "1..$n"
+plan

@@ -6,31 +6,12 @@
 # call ends.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
-command=$build/proctally
-LC_ALL=C
-export LC_ALL
-unset COLLECTD_HOSTNAME COLLECTD_INTERVAL
+. "${top_srcdir:-.}/tests/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-netdata.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$src/tests/apps_groups"
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 30 | sed 's/^/# /'
-	fi
-}
 
 # ends STATUS ARGUMENT...: findings if the call ends in another way; what it
 # prints is in out and err.
@@ -188,4 +169,4 @@ point 'where nothing can be written it fails' "$(
 	[ "$status" = 1 ] || echo "full disk: status $status"
 	grep -q 'No space left' "$work/err" || cat "$work/err")"
 
-echo "1..$n"
+plan

@@ -5,11 +5,7 @@
 # or two around it, and loads without any message.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-command=$(cd "$build" && pwd)/proctally
-LC_ALL=C
-export LC_ALL
+. "${top_srcdir:-.}/tests/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-manual.XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -5,11 +5,7 @@
 # where there is no terminal. Below a /proc of our own, and on this host.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-build=$(CDPATH= cd "$build" && pwd)
-command=$build/proctally
+. "${top_srcdir:-.}/tests/tap.sh"
 LC_ALL=C.UTF-8
 export LC_ALL
 
@@ -23,18 +19,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-	fi
-}
 
 # ends STATUS ARGUMENT...: runs it; its output is in out and err. Findings if
 # it ends in another way.
@@ -391,4 +375,4 @@ for signal in TERM INT HUP; do
 		says out '^GROUP ')"
 done
 
-echo "1..$n"
+plan

@@ -8,42 +8,10 @@
 # is closed, so that none is left whatever happens to this script.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
+. "${top_srcdir:-.}/tests/tap.sh"
 plugin=$build/.libs/proctally.so
 PATH=$PATH:/usr/sbin:/opt/collectd/sbin
 : "${COLLECTD:=collectd}"
-LC_ALL=C
-export LC_ALL
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-	fi
-}
-
-# leave_out NAME REASON: what cannot be here, and is no failure.
-leave_out() {
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP $2"
-}
-
-# skip NAME REASON: what is missing is a failure where CI=true.
-skip() {
-	if [ "${CI:-}" = true ]; then
-		point "$1" "$2, and CI=true"
-	else
-		leave_out "$1" "$2"
-	fi
-}
 
 have() {
 	command -v "$1" >/dev/null
@@ -54,7 +22,7 @@ if ! have "$COLLECTD" || [ ! -f "$plugin" ]; then
 		echo '1..0 # SKIP no plugin in this build'
 	else
 		skip 'collectd and the plugin are there' 'no collectd, or no plugin'
-		echo "1..$n"
+		plan
 	fi
 	exit 0
 fi
@@ -663,4 +631,4 @@ else
 	skip "$name" 'no valgrind'
 fi
 
-echo "1..$n"
+plan

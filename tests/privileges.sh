@@ -7,12 +7,7 @@
 # it takes.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-build=$(CDPATH= cd "$build" && pwd)
-LC_ALL=C
-export LC_ALL
+. "${top_srcdir:-.}/tests/tap.sh"
 
 give_up() {
 	if [ "${CI:-}" = true ]; then
@@ -41,18 +36,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 30 | sed 's/^/# /'
-	fi
-}
 
 # Where the build is, others may not come.
 cp "$build/proctally" "$work/proctally"
@@ -219,7 +202,7 @@ without=$(hidden hidepid=2)
 if [ "${CI:-}" != true ] && [ -n "$without" ]; then
 	n=$((n + 1))
 	echo "ok $n - hidepid # SKIP no process file system can be mounted"
-	echo "1..$n"
+	plan
 	exit 0
 fi
 # shellcheck disable=SC2086
@@ -260,4 +243,4 @@ fi
 		lacks plain ps_rss memory-pss
 		lacks mighty ps_rss memory-pss)"
 }
-echo "1..$n"
+plan
