@@ -11,6 +11,7 @@ if [ -z "${OWN_PIDS-}" ] && unshare -pf --mount-proc true 2>/dev/null; then
 	exec unshare -pf --kill-child --mount-proc "$0"
 fi
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-command.XXXXXX")

@@ -6,6 +6,7 @@
 # must be the one that dump counts.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 LC_ALL=C TZ=UTC0
 export LC_ALL TZ

@@ -6,6 +6,7 @@
 # argv[0] ("exec -a").
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 # Below $SERVICES may be what is not installed, see contrib/test.
 name=prometheus-process-exporter

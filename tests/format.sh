@@ -36,7 +36,7 @@ point 'C is formatted' clang-format --dry-run -Werror \
 	plugin/*.[ch] tests/*.[ch] tests/fuzz/*.[ch]
 point 'the completion is clean' shellcheck -s bash contrib/completion/proctally.bash
 # shellcheck disable=SC2086
-point 'scripts are clean' shellcheck $scripts
+point 'scripts are clean' shellcheck -x $scripts
 point 'manual pages are well-formed' \
 	mandoc -T lint -W error config/proctally.1 config/proctally.5
 

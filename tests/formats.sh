@@ -8,6 +8,7 @@
 # at or touched. Below $SERVICES may be what is not installed, see contrib/test.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 : "${COLLECTD:=collectd}" "${SERVICES:=}" "${LACKING:=}"
 PATH=$PATH:/usr/sbin:/opt/collectd/sbin

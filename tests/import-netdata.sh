@@ -6,6 +6,7 @@
 # call ends.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-netdata.XXXXXX")

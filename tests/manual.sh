@@ -5,6 +5,7 @@
 # or two around it, and loads without any message.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-manual.XXXXXX")

@@ -5,6 +5,7 @@
 # where there is no terminal. Below a /proc of our own, and on this host.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 LC_ALL=C.UTF-8
 export LC_ALL

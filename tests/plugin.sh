@@ -8,6 +8,7 @@
 # is closed, so that none is left whatever happens to this script.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 plugin=$build/.libs/proctally.so
 PATH=$PATH:/usr/sbin:/opt/collectd/sbin

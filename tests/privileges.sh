@@ -7,6 +7,7 @@
 # it takes.
 set -eu
 
+# shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
 
 give_up() {

@@ -3,6 +3,7 @@
 #
 # TAP for test scripts, which read this first:
 #
+#	# shellcheck source=tests/tap.sh
 #	. "${top_srcdir:-.}/tests/tap.sh"
 #
 # It gives $src and $build (the top of the sources and of the build), $command,
