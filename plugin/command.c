@@ -22,7 +22,7 @@ enum {
 /* What all calls may be told; each uses what concerns it. */
 struct options {
 	const char *rules, *proc_path, *sys_path, *format, *output;
-	bool pss;
+	bool pss, residual;
 	double interval_s;   /* 0: not given */
 	unsigned long count; /* 0: not given */
 	const char *view;
@@ -91,6 +91,7 @@ static int run_dump(const struct options *o, char **args, int n_args)
 	    .format = o->format ? format_find(o->format) : format_at(0),
 	    .output = o->output,
 	    .count = o->count,
+	    .residual = o->residual,
 	};
 
 	if (n_args > 1) {
@@ -107,6 +108,11 @@ static int run_dump(const struct options *o, char **args, int n_args)
 	if (d.output && !format_stands_alone(d.format)) {
 		fprintf(stderr, "proctally dump: %s does not fit into a file\n",
 			o->format);
+		return EXIT_USAGE;
+	}
+	if (d.residual && (o->format || o->output || o->count == 1)) {
+		fprintf(stderr, "proctally dump: --residual is a table of its "
+				"own, and takes two readings\n");
 		return EXIT_USAGE;
 	}
 	return dump_run(&d);
@@ -191,7 +197,7 @@ static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
     {"explain", "rpvb", "PID...", "say why a process is in its group",
      run_explain},
-    {"dump", "rpsicfo", "[S]",
+    {"dump", "rpsicfoR", "[S]",
      "print what the plugin would hand to collectd, every interval", run_dump},
     {"match", "rpi", "",
      "print what each group uses, and which processes no rule takes",
@@ -215,6 +221,7 @@ static const struct option long_options[] = {
     {"view", required_argument, NULL, 'v'},
     {"brief", no_argument, NULL, 'b'},
     {"pss", no_argument, NULL, 'P'},
+    {"residual", no_argument, NULL, 'R'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -232,6 +239,7 @@ static const char *const option_help[][2] = {
     {"--view NAME", "one view of the rule file (all)"},
     {"--brief", "the results alone"},
     {"--pss", "bench: what readings of PSS cost, in 60 ticks of 1 second"},
+    {"--residual", "dump: CPU time of the host less that of all groups"},
     {"--help", "this text"},
     {"--version", "the version"},
 };
@@ -307,6 +315,9 @@ static bool take_option(struct options *o, int letter, const char *value)
 		return true;
 	case 'P':
 		o->pss = true;
+		return true;
+	case 'R':
+		o->residual = true;
 		return true;
 	case 'i':
 		return parse_seconds(value, &o->interval_s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dump.h"
 #include "clocks.h"
+#include "dump-residual.h"
 #include "events.h"
 #include "replace.h"
 
@@ -14,6 +15,8 @@ struct dump {
 	struct outbuf out;
 	const char *path; /* NULL: standard output */
 	struct replace file;
+	bool residual;
+	uint64_t first_ns, last_ns; /* of it: CLOCK_MONOTONIC of ticks */
 	char host[256];
 };
 
@@ -71,6 +74,31 @@ static int end_output(struct dump *d, int r)
 	return r;
 }
 
+static void take_nothing(_unused_ void *arg, _unused_ const struct value_out *v)
+{
+}
+
+/* Two readings make one table. */
+static int residual_tick(struct dump *d)
+{
+	struct moment now = clocks_now();
+	struct monitor_cpu cpu, total;
+	int r = begin_output(d);
+
+	if (r != 0)
+		return r;
+	r = monitor_tick(d->monitor, &now, take_nothing, NULL);
+	if (monitor_get_cpu(d->monitor, &cpu, &total))
+		dump_residual(&d->out, (double)(now.mono_ns - d->last_ns) / 1e9,
+			      (double)(now.mono_ns - d->first_ns) / 1e9, &cpu,
+			      &total);
+	else
+		d->first_ns = d->first_ns ? d->first_ns : now.mono_ns;
+	d->last_ns = now.mono_ns;
+	events_print(d->monitor);
+	return r == 0 ? outbuf_flush(&d->out) : r;
+}
+
 static int tick(struct dump *d)
 {
 	struct moment now = clocks_now();
@@ -97,7 +125,7 @@ static int run(struct dump *d, uint64_t step, unsigned long count)
 
 	block_signals(&signals);
 	for (unsigned long i = 0;; i++) {
-		int r = tick(d);
+		int r = d->residual ? residual_tick(d) : tick(d);
 
 		if (r != 0 || (count && i + 1 == count))
 			return r;
@@ -135,7 +163,7 @@ static int tell_end(const struct dump *d, int r)
 
 int dump_run(const struct dump_options *o)
 {
-	struct dump d = {.path = o->output};
+	struct dump d = {.path = o->output, .residual = o->residual};
 	int r = monitor_open(&o->monitor, &d.monitor);
 
 	if (r < 0) {

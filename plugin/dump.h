@@ -15,6 +15,7 @@ struct dump_options {
 	const char *output; /* file to replace in each tick; NULL: stdout */
 	double interval_s;
 	unsigned long count; /* ticks; 0: for ever */
+	bool residual;	     /* a table of CPU time instead of the values */
 };
 
 /* Runs until `count` ticks are done or a signal comes; an exit status. */

@@ -51,6 +51,8 @@ static const struct row rows[] = {
 	{ "percent", "*", "value", "*_ratio", NULL, NULL, 100, "Share of the whole." },
 	{ "duration", "*", "seconds", "*_seconds", NULL, NULL, 1, "Time taken the last time." },
 	{ "count", "*", "value", "*", NULL, NULL, 1, "Number at present." },
+	{ "gauge", "cpu_residual", "value", "cpu_residual_seconds", NULL, NULL, 1, "CPU time of the host less that of all groups since the last time; may be negative." },
+	{ "gauge", "cpu_residual_all", "value", "cpu_residual_all_seconds", NULL, NULL, 1, "CPU time of the host less that of all groups since the first time; may be negative." },
 	{ "gauge", "*", "value", "*", NULL, NULL, 1, "Value at present." },
 };
 /* clang-format on */

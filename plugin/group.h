@@ -32,6 +32,10 @@ struct group {
 	uint64_t total[METRIC_N];
 	uint64_t have;			  /* bit per row: some member gave it */
 	uint64_t first_start, last_start; /* ticks since boot */
+	struct group_sum {
+		bool counts;	  /* it is one of those that are summed */
+		uint64_t seen[2]; /* its CPU time, user and system, then */
+	} sum;			  /* of residual.h */
 	struct pss_sum pss;
 };
 

@@ -17,6 +17,7 @@
 #include "procfs.h"
 #include "pssplan.h"
 #include "proctab.h"
+#include "residual.h"
 #include "rulefile.h"
 #include "runner.h"
 #include "selfstat.h"
@@ -82,6 +83,7 @@ struct monitor {
 	struct proctab tab;
 	struct groups groups;
 	struct pssread pss;
+	struct residual residual;
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;

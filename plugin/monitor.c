@@ -347,6 +347,7 @@ static void emit_all(struct monitor *m, value_fn *emit, void *arg)
 {
 	groups_emit(&m->groups, &m->fs.scale, m->now.boot_ns, emit, arg);
 	emit_self(m, emit, arg);
+	residual_emit(m, emit, arg);
 }
 
 int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
@@ -379,6 +380,7 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 	sample_and_classify(m); /* what did they use? which group is it? */
 	pssread_plan(m);	/* whose memory is read next? */
 	series_assign(m);	/* whose use is told by itself? */
+	residual_take(m);	/* what did the host use beside that? */
 	fold(m);		/* what did each group use? */
 	monitor_notice(m);
 	emit_all(m, emit, arg); /* tell the caller */

@@ -93,6 +93,30 @@ struct monitor_pss {
 
 void monitor_get_pss(const struct monitor *m, struct monitor_pss *ret);
 
+/*
+ * CPU time in microseconds: of the host, and what the groups of one view
+ * counted. Interrupts are part of the system's time; what the hypervisor took
+ * (steal) is no part of the host's.
+ */
+struct monitor_cpu {
+	uint64_t host_user, host_system;
+	uint64_t groups_user, groups_system;
+	uint64_t interrupts, steal;
+};
+
+static inline int64_t monitor_cpu_residual(const struct monitor_cpu *cpu)
+{
+	return (int64_t)(cpu->host_user + cpu->host_system) -
+	       (int64_t)(cpu->groups_user + cpu->groups_system);
+}
+
+/*
+ * Of the last tick and since the first. False if that tick has none: it was
+ * the first, or /proc/stat was unreadable.
+ */
+bool monitor_get_cpu(const struct monitor *m, struct monitor_cpu *ret_tick,
+		     struct monitor_cpu *ret_total);
+
 /* One process, for those who show it; strings live until the next tick. */
 struct monitor_member {
 	pid_t pid;

@@ -69,6 +69,14 @@ struct procfs_counts {
 	uint64_t n_reads;   /* reads of a process's files */
 };
 
+/* In ticks since boot. */
+struct procfs_host_cpu {
+	uint64_t user;	     /* with niced ones and guests, each once */
+	uint64_t system;     /* with interrupts */
+	uint64_t interrupts; /* hard and soft */
+	uint64_t steal; /* taken by the hypervisor; in none of the others */
+};
+
 struct procfs_options {
 	const char *root;	   /* "/proc" */
 	struct metric_scale scale; /* zeros: ask sysconf(3) */
@@ -86,8 +94,10 @@ struct procfs {
 	struct procfs_counts counts;
 	int host_fd[PROCFS_N_HOST_FILES]; /* kept open; -1 where it is missing
 					   */
-	char *buf;	     /* scratch, PROCFS_BUF_SIZE bytes and a NUL */
-	struct guard *guard; /* of the thread that reads now; may be NULL */
+	struct procfs_host_cpu host_cpu;
+	bool host_cpu_is_new; /* it came with procfs_forks() */
+	char *buf;	      /* scratch, PROCFS_BUF_SIZE bytes and a NUL */
+	struct guard *guard;  /* of the thread that reads now; may be NULL */
 	pid_t *pid_list;
 	size_t n_pids, pid_cap;
 	pid_t *task_list;
@@ -193,6 +203,12 @@ bool procfs_has_swap(struct procfs *fs);
 
 /* Tasks attached since boot. Returns 0 or PROC_ABSENT. */
 int procfs_forks(struct procfs *fs, uint64_t *ret);
+
+/*
+ * CPU time of the host. If procfs_forks() was called since the last time, it
+ * is what stood in the same text. Returns 0 or PROC_ABSENT.
+ */
+int procfs_host_cpu(struct procfs *fs, struct procfs_host_cpu *ret);
 
 /* The number given last in our own namespace. Returns 0 or PROC_ABSENT. */
 int procfs_last_pid(struct procfs *fs, pid_t *ret);

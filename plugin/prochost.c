@@ -108,14 +108,58 @@ bool procfs_has_swap(struct procfs *fs)
 	return !eol || eol + 1 < text.s + text.n;
 }
 
+/* The first line, see proc(5); the fields behind the fourth came with time. */
+static bool parse_host_cpu(struct str text, struct procfs_host_cpu *ret)
+{
+	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N };
+	uint64_t v[N] = {0};
+	const char *at = text.s + 4, *end = text.s + text.n;
+	unsigned n = 0;
+
+	if (!str_begins(text, STR("cpu ")))
+		return false;
+	for (; n < N && at < end; n++) {
+		while (at < end && *at == ' ')
+			at++;
+		if (!proctext_number(&at, end, &v[n]))
+			break;
+	}
+	if (n <= IDLE)
+		return false;
+	/* Guests run in user time, and are counted there. */
+	*ret = (struct procfs_host_cpu){
+	    .user = v[USER] + v[NICE],
+	    .system = v[SYSTEM] + v[IRQ] + v[SOFTIRQ],
+	    .interrupts = v[IRQ] + v[SOFTIRQ],
+	    .steal = v[STEAL],
+	};
+	return true;
+}
+
+int procfs_host_cpu(struct procfs *fs, struct procfs_host_cpu *ret)
+{
+	struct str text;
+
+	if (!fs->host_cpu_is_new) {
+		if (!read_host_file(fs, PROCFS_HOST_STAT, &text) ||
+		    !parse_host_cpu(text, &fs->host_cpu))
+			return PROC_ABSENT;
+	}
+	fs->host_cpu_is_new = false;
+	*ret = fs->host_cpu;
+	return 0;
+}
+
 int procfs_forks(struct procfs *fs, uint64_t *ret)
 {
 	static const char key[] = "\nprocesses ";
 	struct str text;
 	const char *at;
 
+	fs->host_cpu_is_new = false;
 	if (!read_host_file(fs, PROCFS_HOST_STAT, &text))
 		return PROC_ABSENT;
+	fs->host_cpu_is_new = parse_host_cpu(text, &fs->host_cpu);
 	at = memmem(text.s, text.n, key, sizeof(key) - 1);
 	if (!at)
 		return PROC_ABSENT;

@@ -135,6 +135,12 @@ point 'what makes no sense is told, with status 2' "$(
 	says err 'too many arguments'
 	ends 2 dump --format netdata --output "$work/file"
 	says err 'netdata does not fit into a file'
+	ends 2 dump --residual --format putval
+	says err '--residual is a table of its own'
+	ends 2 dump --residual --count 1
+	says err 'takes two readings'
+	ends 2 match --residual
+	says err 'does not take'
 	ends 2 bench surplus
 	says err 'no arguments'
 	ends 2 dump --rules
@@ -250,6 +256,53 @@ point 'ticks come as often as they should, and no counter steps back' "$(
 		"$work/out" | awk '
 		NR > 1 && ($1 <= t || $2 < u || $3 < s) { print "after " t, u, s ": " $0 }
 		{ t = $1; u = $2; s = $3 }')"
+# Real processes, of which some end and some use CPU time.
+cat >"$work/sum.yaml" <<'END'
+rules:
+- {name: awk, comm: [awk, gawk, mawk], per_process: {by: slot}}
+- {name: "x-{{.Comm}}", comm: "glob:[a-m]*"}
+views: {user: {by: user}}
+END
+point 'the sum over the groups is what _self says, to the microsecond' "$(
+	for _ in 1 2 3; do
+		awk 'BEGIN { for (i = 0; i < 3e6; i++) s += i }' </dev/null
+	done >/dev/null 2>&1 &
+	ends 0 dump --rules "$work/sum.yaml" --count 4 --interval 0.3
+	wait
+	awk -F '[/" ]+' '
+	$4 != "ps_cputime" && $4 != "ps_cputime-groups" { next }
+	{ n = split($NF, v, ":"); id = $3; sub(/^proctally-/, "", id) }
+	id ~ /^user\./ || id ~ /^awk\.[0-9]/ { next }
+	$4 == "ps_cputime" { u += v[2]; s += v[3] }
+	$4 == "ps_cputime-groups" {
+		if (u "" != v[2] "" || s "" != v[3] "")
+			print "sum " u, s " but _self says " v[2], v[3]
+		total = u + s
+		u = s = 0
+		ticks++
+	}
+	END {
+		if (ticks != 4 || !total)
+			print ticks " ticks, " total " microseconds"
+	}' "$work/out")"
+point 'the residual is printed as a table that adds up' "$(
+	ends 0 dump --residual --rules "$work/good.yaml" --count 3 --interval 0.5
+	silent err
+	awk '
+	$1 == "host" { for (i = 2; i <= 7; i++) host[i] = $i; tables++ }
+	$1 == "groups" { for (i = 2; i <= 7; i++) groups[i] = $i }
+	$1 == "residual" {
+		for (i = 2; i <= 7; i++) {
+			rest = host[i] - groups[i] - $i
+			if (NF != 7 || rest > 0.011 || rest < -0.011)
+				print "column " i ": " host[i], groups[i], $i
+		}
+	}
+	$1 == "percent" || $1 == "interrupts" || $1 == "steal" { others++ }
+	END {
+		if (tables != 2 || others != 6)
+			print tables " tables, " others " other lines"
+	}' "$work/out")"
 point 'without rules dump says so and prints what it knows of itself' "$(
 	ends 0 dump --rules "$work/none.yaml" --count 1
 	says err 'none\.yaml'

@@ -42,7 +42,7 @@ _proctally()
 				words=$(cd /proc && printf '%s ' [0-9]*)
 			;;
 		dump)
-			words='--rules --proc --sys --interval --count --format --output'
+			words='--rules --proc --sys --interval --count --format --output --residual'
 			;;
 		match) words='--rules --proc --interval' ;;
 		top) words='--rules --proc --interval --count' ;;
