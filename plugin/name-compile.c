@@ -7,6 +7,8 @@
 #include "name-internal.h"
 #include "suggest.h"
 
+#include <stdio.h>
+
 #define FIELD(name) offsetof(struct subject, name)
 #define BIT(source) SUBJECT_BIT(SUBJECT_##source)
 
@@ -95,14 +97,24 @@ static int tell_unknown(const struct compiler *c, const char *what,
 			struct str word, const char *const *known, size_t n)
 {
 	const char *closest = suggest_closest(word, known, n);
+	char list[400];
+	size_t len = 0;
 
-	if (closest)
+	if (closest) {
 		diag_add(c->d, DIAG_ERROR, c->line, c->column,
 			 "unknown %s \"%.*s\" (did you mean \"%s\"?)", what,
 			 SHOWN(word), closest);
-	else
-		diag_add(c->d, DIAG_ERROR, c->line, c->column,
-			 "unknown %s \"%.*s\"", what, SHOWN(word));
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < n && len < sizeof(list); i++)
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+					i == 0	     ? ""
+					: i + 1 == n ? " and "
+						     : ", ",
+					known[i]);
+	diag_add(c->d, DIAG_ERROR, c->line, c->column,
+		 "unknown %s \"%.*s\"; there %s %s", what, SHOWN(word),
+		 n == 1 ? "is" : "are", list);
 	return -EINVAL;
 }
 
@@ -121,7 +133,8 @@ static int set_capture(const struct compiler *c, struct part *p,
 				    c->n_captures);
 	diag_add(c->d, DIAG_ERROR, c->line, c->column,
 		 "unknown capture \"%.*s\": no pattern of this rule captures "
-		 "anything by name",
+		 "anything by name, as (?P<x>...) does; what stands below "
+		 "\"not\" captures nothing",
 		 SHOWN(name));
 	return -EINVAL;
 }

@@ -114,7 +114,7 @@ void monitor_keep_to_view(const struct monitor *m, size_t view,
 			  struct placing_in *in)
 {
 	if (in->kind != PLACING_NAME || m->rules->view[view].name ||
-	    !ruleset_is_view_name(m->rules, str_of(in->name.text)))
+	    !ruleset_view_of_name(m->rules, str_of(in->name.text)))
 		return;
 	*strchr(in->name.text, '.') = '_';
 	in->name.cleaned = true;

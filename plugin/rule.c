@@ -367,7 +367,7 @@ static bool any_matches(struct ruleset *rs, const struct matcher *list,
 	return false;
 }
 
-bool ruleset_is_view_name(const struct ruleset *rs, struct str name)
+const char *ruleset_view_of_name(const struct ruleset *rs, struct str name)
 {
 	for (size_t i = 0; i < rs->n_views; i++) {
 		const char *view = rs->view[i].name;
@@ -375,9 +375,9 @@ bool ruleset_is_view_name(const struct ruleset *rs, struct str name)
 		if (view && name.n > strlen(view) &&
 		    str_begins(name, str_of(view)) &&
 		    name.s[strlen(view)] == '.')
-			return true;
+			return view;
 	}
-	return false;
+	return NULL;
 }
 
 bool ruleset_is_manager(struct ruleset *rs, struct str comm)

@@ -352,10 +352,10 @@ void ruleset_traits(struct ruleset *rs, struct subject *s,
 		    struct rule_traits *ret);
 
 /*
- * Would this group's name of the view "app" be taken for one of another view?
- * Those are VIEW.GROUP.
+ * The view that this name of a group of the view "app" would be taken for one
+ * of, or NULL. Groups of other views are VIEW.GROUP.
  */
-bool ruleset_is_view_name(const struct ruleset *rs, struct str name);
+const char *ruleset_view_of_name(const struct ruleset *rs, struct str name);
 
 /* Does nothing pass this process to those below it? By its comm. */
 bool ruleset_is_manager(struct ruleset *rs, struct str comm);

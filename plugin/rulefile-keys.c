@@ -10,7 +10,10 @@
 #include "rulefile-keys.h"
 
 #include "rulefile-value.h"
+#include "rulefile-where.h"
 #include "suggest.h"
+
+#include <stdio.h>
 
 enum {
 	PATTERNS_MAX = 20000,
@@ -52,6 +55,49 @@ const struct yaml_node *key_find(const struct yaml_node *mapping,
 	return NULL;
 }
 
+/* `comm, exe and cmdline` */
+static void list_names(const struct key_names *names, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < names->n && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s",
+				      i == 0		  ? ""
+				      : i + 1 == names->n ? " and "
+							  : ", ",
+				      names->v[i]);
+}
+
+/* With what lets the user find the right one, or the right place. */
+static void tell_unknown(struct loader *l, const struct yaml_node *key,
+			 const struct key_names *names)
+{
+	const char *where = where_key_belongs(key->text);
+	const char *closest = suggest_closest(key->text, names->v, names->n);
+	enum diag_level level = l->lenient ? DIAG_WARNING : DIAG_ERROR;
+	char known[600], hint[700];
+
+	if (closest) {
+		snprintf(hint, sizeof(hint), " (did you mean \"%s\"?)",
+			 closest);
+	} else {
+		list_names(names, known, sizeof(known));
+		snprintf(hint, sizeof(hint), "; known here: %s", known);
+	}
+	if (str_eq(key->text, STR("<<")))
+		diag_add(l->d, level, key->line, key->column,
+			 "\"<<\" does not merge here: write the keys out, or "
+			 "use an alias for a whole value, as \"comm: *list\"");
+	else if (where)
+		diag_add(l->d, level, key->line, key->column,
+			 "\"%.*s\" does not belong here, but %s%s",
+			 EXCERPT(key->text), where, closest ? hint : "");
+	else
+		diag_add(l->d, level, key->line, key->column,
+			 "unknown key \"%.*s\"%s", EXCERPT(key->text), hint);
+}
+
 int keys_check(struct loader *l, const struct yaml_node *key,
 	       const struct yaml_node *mapping, const struct key_names *names)
 {
@@ -61,15 +107,10 @@ int keys_check(struct loader *l, const struct yaml_node *key,
 		return value_refuse(l->d, key, mapping, "a mapping");
 	for (size_t i = 0; i < mapping->n_children; i += 2) {
 		const struct yaml_node *k = mapping->child[i];
-		const char *closest;
 
 		if (key_is_known(names, k->text))
 			continue;
-		closest = suggest_closest(k->text, names->v, names->n);
-		diag_add(l->d, l->lenient ? DIAG_WARNING : DIAG_ERROR, k->line,
-			 k->column, "unknown key \"%.*s\"%s%s%s",
-			 EXCERPT(k->text), closest ? " (did you mean \"" : "",
-			 closest ? closest : "", closest ? "\"?)" : "");
+		tell_unknown(l, k, names);
 		if (!l->lenient)
 			r = -EINVAL;
 	}

@@ -28,6 +28,7 @@ struct loader {
 	bool is_exporter;    /* the file is one of process-exporter */
 	bool lenient;	     /* unknown keys are warnings */
 	unsigned n_patterns; /* that were compiled */
+	unsigned n_kin;	     /* mappings of kin that are open */
 };
 
 /* One key of a mapping. */

@@ -392,8 +392,9 @@ static int check_rule(struct loader *l, const struct rule_loader *rl)
 		return 0;
 	if (!rl->bad_terms && !selects_something(rl)) {
 		diag_add(l->d, DIAG_ERROR, node->line, node->column,
-			 "the rule has no key that selects processes; \"any: "
-			 "true\" selects all");
+			 "the rule has no key that selects processes, as comm, "
+			 "exe, cmdline, user or unit; \"any: true\" selects "
+			 "all");
 		r = -EINVAL;
 	}
 	if (!rl->bad_action && rl->rule->action == ACTION_GROUP && !has_name) {

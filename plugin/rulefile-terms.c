@@ -41,27 +41,34 @@ static void warn_long_comm(struct loader *l, const struct yaml_node *rule,
 	const struct yaml_node *name = yaml_node_get(rule, "name");
 	const struct matcher *m = last_item(terms, RULE_COMM);
 	struct str text = {m->text, m->text_len};
+	const char *fate = "matches no process; use exe or cmdline";
+	char who[EXCERPT_MAX + 16];
 
 	if (m->kind != MATCHER_EXACT || text.n <= COMM_MAX)
 		return;
+	if (l->n_kin && terms->kernel == KERNEL_EITHER)
+		fate = "matches kernel threads alone; use exe or cmdline, or "
+		       "say \"kernel: true\"";
 	if (name && name->kind == YAML_SCALAR)
-		diag_add(l->d, DIAG_WARNING, value->line, value->column,
-			 "rule \"%.*s\": comm \"%.*s\" is longer than %d bytes "
-			 "and matches no process; use exe or cmdline",
-			 EXCERPT(name->text), EXCERPT(text), COMM_MAX);
+		snprintf(who, sizeof(who), "rule \"%.*s\"",
+			 EXCERPT(name->text));
 	else
-		diag_add(l->d, DIAG_WARNING, value->line, value->column,
-			 "rule of line %u: comm \"%.*s\" is longer than %d "
-			 "bytes and matches no process; use exe or cmdline",
-			 rule->line, EXCERPT(text), COMM_MAX);
+		snprintf(who, sizeof(who), "rule of line %u", rule->line);
+	diag_add(l->d, DIAG_WARNING, value->line, value->column,
+		 "%s: comm \"%.*s\" is longer than %d bytes and %s", who,
+		 EXCERPT(text), COMM_MAX, fate);
 }
 
 /* Kernel threads have longer names, and these terms may mean one. */
-static bool may_be_kernel(const struct yaml_node *rule)
+static bool may_be_kernel(const struct loader *l, const struct yaml_node *rule,
+			  const struct rule_terms *terms)
 {
 	const struct yaml_node *kernel = yaml_node_get(rule, "kernel");
 	bool yes;
 
+	/* What the rule says is about the process, not about its kin. */
+	if (l->n_kin)
+		return terms->kernel == KERNEL_YES;
 	return kernel && (!value_is_bool(kernel, &yes) || yes);
 }
 
@@ -114,7 +121,7 @@ static int load_item(struct loader *l, const struct yaml_node *rule,
 	if (!r)
 		r = rule_terms_add(terms, k, text, l->d, item->line,
 				   item->column);
-	if (!r && k == RULE_COMM && !may_be_kernel(rule))
+	if (!r && k == RULE_COMM && !may_be_kernel(l, rule, terms))
 		warn_long_comm(l, rule, terms, item);
 	return r;
 }
@@ -221,7 +228,8 @@ static int load_mapping(struct loader *l, const struct yaml_node *rule,
 	if (!selects_nothing(terms))
 		return 0;
 	diag_add(l->d, DIAG_ERROR, mapping->line, mapping->column,
-		 "\"%.*s\" has no key that selects processes",
+		 "\"%.*s\" has no key that selects processes, as comm, exe, "
+		 "cmdline, user or unit",
 		 EXCERPT(key->text));
 	return -EINVAL;
 }
@@ -234,8 +242,10 @@ static int load_kin_item(struct loader *l, const struct yaml_node *rule,
 {
 	const struct yaml_node *not_key, *not_value;
 	struct rule_kin kin = {0}, *added;
-	int r = load_mapping(l, rule, key, mapping, &kin.terms, true);
+	int r;
 
+	l->n_kin++;
+	r = load_mapping(l, rule, key, mapping, &kin.terms, true);
 	if (r != -ENOMEM && mapping->kind == YAML_MAPPING) {
 		not_value = key_find(mapping, "not", &not_key);
 		if (not_value) {
@@ -245,6 +255,7 @@ static int load_kin_item(struct loader *l, const struct yaml_node *rule,
 			r = e ? e : r;
 		}
 	}
+	l->n_kin--;
 	/* Good or bad, it hangs on the rule set from now on. */
 	added = ruleset_add_kin(l->rs);
 	if (!added)

@@ -31,7 +31,7 @@ static const char *kind_of(const struct yaml_node *value)
 	case YAML_MAPPING:
 		return empty ? "an empty mapping" : "a mapping";
 	default:
-		return "nothing";
+		return value->plain ? "nothing" : "an empty text";
 	}
 }
 
@@ -270,6 +270,11 @@ int value_text(struct diag *d, const struct yaml_node *key,
 {
 	const char *trap;
 
+	if (value->kind == YAML_SCALAR && value->text.n == 0 && !value->plain) {
+		diag_add(d, DIAG_ERROR, value->line, value->column,
+			 "\"%.*s\" cannot be empty", EXCERPT(key->text));
+		return -EINVAL;
+	}
 	if (value->kind != YAML_SCALAR || value->text.n == 0)
 		return value_refuse(d, key, value, "a text");
 	if (memchr(value->text.s, '\0', value->text.n)) {

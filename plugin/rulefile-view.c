@@ -316,3 +316,93 @@ int views_load(struct loader *l, void *into _unused_,
 	l->prefix = NULL;
 	return result;
 }
+
+/*
+ * What stands before the first token may make it a name of another view. The
+ * place is the value of the key, if the rule has it.
+ */
+static int check_name(struct loader *l, const struct name *name,
+		      const struct yaml_node *mapping, const char *key)
+{
+	const struct yaml_node *place = yaml_node_get(mapping, key);
+	const char *view;
+
+	view = name ? ruleset_view_of_name(l->rs, name_prefix(name)) : NULL;
+	if (!view)
+		return 0;
+	if (!place)
+		place = mapping;
+	diag_add(l->d, DIAG_ERROR, place->line, place->column,
+		 "\"%.*s\" would be a group of the view \"%s\"; choose a name "
+		 "that does not begin with \"%s.\"",
+		 EXCERPT(name_template(name)), view, view);
+	return -EINVAL;
+}
+
+/* Where the rules of the view "app" stand; each item is one rule. */
+static const struct yaml_node *find_app(const struct yaml_node *root,
+					const struct yaml_node **ret_other)
+{
+	const struct yaml_node *views = yaml_node_get(root, "views");
+	const struct yaml_node *app =
+	    views ? yaml_node_get(views, "app") : NULL;
+	const struct yaml_node *rules = yaml_node_get(root, "rules");
+
+	*ret_other = yaml_node_get(root, "other");
+	if (!rules)
+		rules = yaml_node_get(root, "process_names");
+	if (rules || !app)
+		return rules;
+	if (!*ret_other)
+		*ret_other = yaml_node_get(app, "other");
+	return yaml_node_get(app, "rules");
+}
+
+/* Those of the view "app" have none in front. */
+static int check_names(struct loader *l, const struct yaml_node *root)
+{
+	const struct rule_view *app = &l->rs->view[0];
+	const struct yaml_node *other, *rules = find_app(root, &other);
+	int result = 0;
+
+	if (app->name)
+		return 0;
+	for (size_t i = 0; rules && i < app->n_rules; i++) {
+		const struct rule *rule = &l->rs->rule[app->first + i];
+		const struct yaml_node *node = rules->child[i];
+		int r = check_name(l, rule->name, node, "name");
+
+		if (!r)
+			r = check_name(l, rule->overflow, node, "overflow");
+		result = r ? r : result;
+	}
+	if (other && check_name(l, app->other, other, "name"))
+		result = -EINVAL;
+	return result;
+}
+
+/* The view "app" can have its own, or that of the top level. */
+static int check_other(struct loader *l, const struct yaml_node *root)
+{
+	const struct yaml_node *views = yaml_node_get(root, "views"), *app,
+			       *own;
+	const struct yaml_node *other, *key;
+
+	app = views ? yaml_node_get(views, "app") : NULL;
+	own = app ? yaml_node_get(app, "other") : NULL;
+	other = key_find(root, "other", &key);
+	if (!own || !other)
+		return 0;
+	diag_add(l->d, DIAG_ERROR, key->line, key->column,
+		 "\"other\" is given twice: the view \"app\" has one in line "
+		 "%u",
+		 own->line);
+	return -EINVAL;
+}
+
+int views_check(struct loader *l, const struct yaml_node *root)
+{
+	int r = check_other(l, root);
+
+	return r ? r : check_names(l, root);
+}

@@ -18,3 +18,7 @@ int view_load_other(struct loader *l, void *into, const struct yaml_node *key,
 /* The mapping `views`; sets l->has_app if "app" is among them. */
 int views_load(struct loader *l, void *into, const struct yaml_node *key,
 	       const struct yaml_node *value);
+
+/* What only the whole file shows: names of one view that look like another's.
+ */
+int views_check(struct loader *l, const struct yaml_node *root);

@@ -273,41 +273,6 @@ static int add_defaults(struct loader *l)
 	return r;
 }
 
-/* What stands before the first token may make it a name of another view. */
-static int check_name(struct loader *l, const struct name *name, unsigned line,
-		      unsigned column)
-{
-	if (!name || !ruleset_is_view_name(l->rs, name_prefix(name)))
-		return 0;
-	diag_add(l->d, DIAG_ERROR, line, column,
-		 "\"%.*s\" is the name of a group of another view",
-		 EXCERPT(name_template(name)));
-	return -EINVAL;
-}
-
-/* Those of the view "app" have none in front. */
-static int check_names(struct loader *l, const struct yaml_node *root)
-{
-	const struct rule_view *app = &l->rs->view[0];
-	const struct yaml_node *other = root;
-	int result = 0;
-
-	if (app->name)
-		return 0;
-	for (size_t i = 0; i < app->n_rules; i++) {
-		const struct rule *rule = &l->rs->rule[app->first + i];
-		int r = check_name(l, rule->name, rule->line, rule->column);
-
-		if (!r)
-			r = check_name(l, rule->overflow, rule->line,
-				       rule->column);
-		result = r ? r : result;
-	}
-	key_find(root, "other", &other);
-	return check_name(l, app->other, other->line, other->column) ? -EINVAL
-								     : result;
-}
-
 /* Only views with names: there is no view "app" then. */
 static void drop_app(struct ruleset *rs)
 {
@@ -352,7 +317,7 @@ static int load_file(struct loader *l, const struct yaml_node *root)
 	}
 	if (!l->has_app)
 		drop_app(l->rs);
-	r = check_names(l, root);
+	r = views_check(l, root);
 	return r ? r : add_defaults(l);
 }
 

@@ -2,6 +2,7 @@
 #include "ruletest.h"
 
 #include "cgroup.h"
+#include "clocks.h"
 #include "inherit.h"
 #include "name.h"
 #include "rulefile-keys.h"
@@ -14,7 +15,18 @@ enum {
 	GENERATIONS_MAX = 16,
 	COMM_MAX = 15,
 	PID_FIRST = 1000, /* of made-up processes */
+	BUDGET_S = 3,	  /* CPU time of all tests: collectd waits for them */
 };
+
+/* When the tests began. */
+struct budget {
+	uint64_t begin_ns;
+};
+
+static bool budget_is_spent(const struct budget *b)
+{
+	return clocks_thread_cpu() - b->begin_ns >= BUDGET_S * NSEC_PER_SEC;
+}
 
 /* One made-up process; what its strings point into is its own. */
 struct process {
@@ -497,6 +509,8 @@ static int find_view(struct loader *l, const struct yaml_node *node,
 {
 	const struct yaml_node *key, *value = key_find(node, "view", &key);
 	struct str name = value ? value->text : STR("app");
+	char want[256];
+	size_t n = 0;
 
 	for (size_t i = 0; i < l->rs->n_views; i++) {
 		const char *own = l->rs->view[i].name;
@@ -506,10 +520,18 @@ static int find_view(struct loader *l, const struct yaml_node *node,
 			return 0;
 		}
 	}
-	if (value)
-		return value_refuse(l->d, key, value, "the name of a view");
 	*ret = 0;
-	return 0;
+	if (!value)
+		return 0;
+	for (size_t i = 0; i < l->rs->n_views; i++) {
+		const char *own = l->rs->view[i].name;
+
+		n += (size_t)snprintf(want + n, sizeof(want) - n, "%s%s",
+				      i ? ", " : "the name of a view (",
+				      own ? own : "app");
+	}
+	snprintf(want + n, sizeof(want) - n, ")");
+	return value_refuse(l->d, key, value, want);
 }
 
 static int load_expect(struct test *t, const struct yaml_node *node)
@@ -526,20 +548,55 @@ static int load_expect(struct test *t, const struct yaml_node *node)
 	return -EINVAL;
 }
 
-static int run_test(struct loader *l, const struct yaml_node *node)
+/* The rule whose patterns were cut off most often; NULL if none was. */
+static const struct rule *find_costly(const struct ruleset *rs)
+{
+	const struct rule *most = NULL;
+
+	for (size_t i = 0; i < rs->n_rules; i++)
+		if (rs->rule[i].n_regex_limit >
+		    (most ? most->n_regex_limit : 0))
+			most = &rs->rule[i];
+	return most;
+}
+
+static int tell_spent(struct loader *l, const struct yaml_node *node)
+{
+	const struct rule *costly = find_costly(l->rs);
+	char where[96] = "";
+
+	if (costly)
+		snprintf(where, sizeof(where),
+			 ": a pattern of the rule of line %u takes too many "
+			 "steps",
+			 costly->line);
+	diag_add(l->d, DIAG_ERROR, node->line, node->column,
+		 "the tests up to this one took %d s of CPU time, which is all "
+		 "that they may%s",
+		 BUDGET_S, where);
+	return -EINVAL;
+}
+
+static int run_test(struct loader *l, const struct budget *b,
+		    const struct yaml_node *node)
 {
 	_cleanup_(test_done) struct test t = {.l = l};
 	int r = load_process(&t, NULL, node), e = 0;
 
 	if (r == -ENOMEM || node->kind != YAML_MAPPING)
 		return r;
-	e = load_expect(&t, node);
+	/* What is missing may be what was written in another way. */
+	if (!r || yaml_node_get(node, "expect"))
+		e = load_expect(&t, node);
 	if (!r && !e)
 		r = find_view(l, node, &t.view);
 	if (r || e)
 		return r ? r : e;
-	for (size_t i = t.n; i-- > 0;)
+	for (size_t i = t.n; i-- > 0;) {
+		if (budget_is_spent(b))
+			return 0; /* the caller tells it */
 		place(&t, i);
+	}
 	return judge(&t);
 }
 
@@ -547,6 +604,7 @@ int ruletest_run(struct ruleset *rs, const struct yaml_node *tests,
 		 struct diag *d)
 {
 	struct loader l = {.d = d, .rs = rs};
+	const struct budget budget = {clocks_thread_cpu()};
 	int result = 0;
 
 	if (tests->kind != YAML_SEQUENCE) {
@@ -555,7 +613,8 @@ int ruletest_run(struct ruleset *rs, const struct yaml_node *tests,
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < tests->n_children; i++) {
-		int r = run_test(&l, tests->child[i]);
+		const struct yaml_node *node = tests->child[i];
+		int r = run_test(&l, &budget, node);
 
 		for (size_t k = 0; k < rs->n_pidfiles; k++)
 			rs->pidfile[k].pid = 0;
@@ -563,6 +622,10 @@ int ruletest_run(struct ruleset *rs, const struct yaml_node *tests,
 			return r;
 		if (r)
 			result = r;
+		if (budget_is_spent(&budget)) {
+			result = tell_spent(&l, node);
+			break;
+		}
 	}
 	for (size_t i = 0; i < rs->n_rules; i++)
 		rs->rule[i].n_regex_limit = 0;

@@ -15,8 +15,9 @@
 
 /*
  * Runs the list of tests on a sealed rule set. Each that fails, and each
- * mistake in them, is an error in d at its place. Returns 0, -EINVAL or
- * -ENOMEM.
+ * mistake in them, is an error in d at its place. So is it if they take more
+ * than three seconds of CPU time, which is looked at between two processes:
+ * whoever loads the file waits for them. Returns 0, -EINVAL or -ENOMEM.
  */
 int ruletest_run(struct ruleset *rs, const struct yaml_node *tests,
 		 struct diag *d);

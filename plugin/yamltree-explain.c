@@ -109,7 +109,8 @@ static const struct complaint complaints[] = {
      "this bracket is never closed, or a comma is missing in it; quote a "
      "text that begins with a bracket"},
     {NULL, "did not find expected <document start>", false,
-     "nothing can follow here; check the indentation"},
+     "nothing can follow here; check the indentation, and whether a line "
+     "\"...\" ends the document above"},
 };
 
 static bool begins(const char *s, const char *beginning)
@@ -144,6 +145,41 @@ static bool find_tab(struct str text, yaml_mark_t *mark)
 	return here < text.n && text.s[here] == '\t';
 }
 
+/* How many lines from there on have a tab in their indentation? */
+static size_t count_tabbed(struct str text, size_t offset)
+{
+	size_t n = 0;
+	bool indents = false; /* nothing but blanks since the line began */
+
+	for (size_t i = offset; i < text.n; i++) {
+		char c = text.s[i];
+
+		if (c == '\n' || c == '\r') {
+			indents = true;
+		} else if (indents && c == '\t') {
+			n++;
+			indents = false;
+		} else if (c != ' ') {
+			indents = false;
+		}
+	}
+	return n;
+}
+
+/* libyaml stops at the first: those below are told with it. */
+static void tell_tab(struct str text, yaml_mark_t mark, struct diag *d)
+{
+	size_t more = count_tabbed(text, offset_of_mark(text, mark));
+
+	if (more)
+		complain(d, mark,
+			 "a tab cannot indent in YAML; use blanks, here and in "
+			 "%zu line%s below",
+			 more, more == 1 ? "" : "s");
+	else
+		complain(d, mark, "a tab cannot indent in YAML; use blanks");
+}
+
 static void explain_bytes(const yaml_parser_t *p, struct str text,
 			  struct diag *d)
 {
@@ -167,6 +203,55 @@ static void explain_bytes(const yaml_parser_t *p, struct str text,
 			 offset < text.n ? (unsigned char)text.s[offset] : 0u);
 }
 
+/* Is there an unquoted "{{" between two places? Moves the first mark to it. */
+static bool find_template(struct str text, yaml_mark_t *mark, yaml_mark_t end)
+{
+	size_t i = offset_of_mark(text, *mark);
+	size_t n = MIN(offset_of_mark(text, end) + 2, text.n);
+	yaml_mark_t at;
+	char quote = '\0';
+
+	for (; i + 1 < n; i++) {
+		char c = text.s[i];
+
+		if (quote)
+			quote = c == quote ? '\0' : quote;
+		else if (c == '"' || c == '\'')
+			quote = c;
+		else if (c == '{' && text.s[i + 1] == '{')
+			break;
+	}
+	if (i + 1 >= n)
+		return false;
+	at = mark_of_offset(text, i);
+	mark->line = at.line;
+	mark->column = at.column;
+	return true;
+}
+
+/* What a template was made of, or is to be made of. */
+static bool explain_template(const yaml_parser_t *p, struct str text,
+			     yaml_mark_t mark, yaml_mark_t context,
+			     struct diag *d)
+{
+	size_t here = offset_of_mark(text, mark);
+
+	if (here > 0 && here < text.n && text.s[here - 1] == '{' &&
+	    text.s[here] == '%') {
+		complain(
+		    d, mark,
+		    "\"{%%\" is of a template, as Ansible has them: load the "
+		    "file that is made of it");
+		return true;
+	}
+	if (!p->context || !begins(p->context, "while parsing a flow") ||
+	    !find_template(text, &context, mark))
+		return false;
+	complain(d, context,
+		 "quote a text with {{...}}, as in name: \"{{.Comm}}\"");
+	return true;
+}
+
 static void explain_syntax(const yaml_parser_t *p, struct str text,
 			   struct diag *d)
 {
@@ -174,9 +259,11 @@ static void explain_syntax(const yaml_parser_t *p, struct str text,
 	yaml_mark_t context = mark_within(text, p->context_mark);
 
 	if (!may_hold_tabs(p->context) && find_tab(text, &mark)) {
-		complain(d, mark, "a tab cannot indent in YAML; use blanks");
+		tell_tab(text, mark, d);
 		return;
 	}
+	if (explain_template(p, text, mark, context, d))
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(complaints); i++) {
 		const struct complaint *c = &complaints[i];
 

@@ -163,6 +163,23 @@ static struct node *builder_parent(const struct builder *b)
 	return b->depth ? b->open[b->depth - 1] : NULL;
 }
 
+/* `{{.Comm}}` without quotes is a mapping whose key is a mapping. */
+static void refuse_key(struct builder *b, const struct node *parent,
+		       const struct node *n, yaml_mark_t mark)
+{
+	const struct yaml_node *p = &parent->pub, *k = &n->pub;
+
+	if (k->kind == YAML_MAPPING && p->n_children == 0 &&
+	    p->line == k->line && p->column + 1 == k->column)
+		build_error(b, mark,
+			    "quote a text with {{...}}, as in name: "
+			    "\"{{.Comm}}\"");
+	else
+		build_error(b, mark,
+			    "a key must be a text; quote a text that begins "
+			    "with \"{\" or \"[\"");
+}
+
 /* Hangs a node below the innermost open collection. */
 static int builder_attach(struct builder *b, struct node *n, yaml_mark_t mark)
 {
@@ -174,9 +191,7 @@ static int builder_attach(struct builder *b, struct node *n, yaml_mark_t mark)
 		return 0;
 	}
 	if (wants_key(parent) && n->pub.kind != YAML_SCALAR) {
-		build_error(b, mark,
-			    "a key must be a text; quote a text that begins "
-			    "with \"{\" or \"[\"");
+		refuse_key(b, parent, n, mark);
 		return -EINVAL;
 	}
 	r = array_reserve(&parent->pub.child, &parent->cap,
@@ -382,7 +397,17 @@ static int add_alias(struct builder *b, const char *name, yaml_mark_t mark)
 static void refuse_tag(struct builder *b, const yaml_char_t *tag,
 		       yaml_mark_t mark)
 {
-	if (tag)
+	static const char yaml[] = "tag:yaml.org,2002:";
+	const char *text = (const char *)tag;
+
+	if (!tag)
+		return;
+	if (!strncmp(text, yaml, strlen(yaml)))
+		build_error(b, mark,
+			    "tags are not allowed: leave \"!!%.*s\" out, and "
+			    "quote what must be a text",
+			    EXCERPT_MAX, text + strlen(yaml));
+	else
 		build_error(b, mark,
 			    "tags are not allowed; quote a text that begins "
 			    "with \"!\"");

@@ -473,7 +473,10 @@ static void many_rules(void)
 	_cleanup_free_ char *more =
 	    repeat("rules:\n", "  - {name: a, any: true}\n", 10001, "");
 
-	check_text(errors_of(str_of(most)), "1:1: error: unknown key \"a\"\n");
+	check_text(errors_of(str_of(most)),
+		   "1:1: error: unknown key \"a\"; known here: version, "
+		   "defaults, limits, sampling, managers, interpreters, "
+		   "process_names, rules, views, other and tests\n");
 	check_text(errors_of(str_of(more)),
 		   "10002:5: error: more than 10000 rules\n");
 }
@@ -540,6 +543,25 @@ static void many_pidfiles(void)
 				      i);
 	check_text(errors_of((struct str){text, n}),
 		   "2008:5: error: more than 1000 pidfiles in all rules\n");
+}
+
+/* One message, whichever test it was that took the rest. */
+static void costly_tests(void)
+{
+	_cleanup_free_ char *rules =
+	    repeat("rules:\n", "  - {name: a, cmdline: '^(a+)+[b1]$'}\n", 40,
+		   "tests:\n");
+	_cleanup_free_ char *text =
+	    repeat(rules,
+		   "  - {cmdline: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!, "
+		   "expect: other}\n",
+		   9000, "");
+	const char *got = errors_of(str_of(text)), *end = strchr(got, '\n');
+
+	check(strstr(got,
+		     "took 3 s of CPU time, which is all that they may: a "
+		     "pattern of the rule of line 2 takes too many steps"));
+	check(end && !end[1]);
 }
 
 static void many_errors(void)
@@ -632,6 +654,7 @@ int main(void)
 	TEST("so it is below process_names", many_items_of_process_exporter);
 	TEST("the number of pidfiles is bounded", many_pidfiles);
 	TEST("the number of patterns in all rules is bounded", many_patterns);
+	TEST("tests that take too long end, and are told", costly_tests);
 	TEST("a file full of mistakes is told up to a limit", many_errors);
 	TEST("a directory, a FIFO and no file at all are told and do not block",
 	     no_regular_file);
