@@ -58,6 +58,7 @@ struct pssread {
 	struct pssplan plan;
 	struct smaps_host host;
 	unsigned rss_row, swap_row;
+	bool asked;	 /* some group wants it */
 	size_t n_wanted; /* processes of which a group wants it */
 };
 

@@ -286,7 +286,7 @@ static void fold(struct monitor *m)
 
 		if (p->flags & PROC_IS_GONE)
 			continue;
-		if (pssread_now(m, p, &member.pss_now))
+		if (m->pss.asked && pssread_now(m, p, &member.pss_now))
 			member.pss = &p->pss;
 		for (size_t v = 0; v < m->tab.n_views; v++) {
 			if (p->place[v].group)

@@ -160,16 +160,27 @@ static int submit(struct monitor *m, const struct pss_ask *ask)
 	return classifier_submit(&m->classifier, a);
 }
 
+static bool anyone_collects(const struct groups *groups)
+{
+	for (size_t i = 0; i < groups->n_groups; i++)
+		if (collects(groups->group[i]))
+			return true;
+	return false;
+}
+
 void pssread_plan(struct monitor *m)
 {
 	struct pssread *pr = &m->pss;
 	struct pss_ask ask;
 
 	pr->n_wanted = 0;
+	pr->asked = anyone_collects(&m->groups);
 	m->groups.no_pss = pr->host.file == SMAPS_NONE;
 	if (m->groups.no_pss)
 		return;
 	pssplan_begin(&pr->plan, m->now.mono_ns);
+	if (!pr->asked)
+		return;
 	for (uint32_t i = 0; i < m->tab.n_procs; i++)
 		offer(m, i);
 	while (pssplan_next(&pr->plan, &ask)) {

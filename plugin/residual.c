@@ -30,7 +30,7 @@ static bool is_in_view(const struct ruleset *rs, const struct group *g,
 	struct str name = str_of(g->name);
 
 	if (!view)
-		return !ruleset_is_view_name(rs, name);
+		return !ruleset_view_of_name(rs, name);
 	return str_begins(name, str_of(view)) && name.s[strlen(view)] == '.';
 }
 
