@@ -72,9 +72,11 @@ static void tell_pattern(struct diag *d, unsigned line, unsigned column,
 
 	if (pcre2_get_error_message(code, why, sizeof(why)) < 0)
 		strcpy((char *)why, "unknown error");
-	diag_add(d, DIAG_ERROR, line, column, "%s \"%.*s%s\": %s at offset %zu",
-		 what, shown, text.s, (size_t)shown < text.n ? "..." : "",
-		 (const char *)why, offset);
+	diag_add(d, DIAG_ERROR, line, column,
+		 "%s \"%.*s%s\": %s at offset %zu%s", what, shown, text.s,
+		 (size_t)shown < text.n ? "..." : "", (const char *)why, offset,
+		 text.s[0] == '*' ? "; put \"glob:\" before it if it is a glob"
+				  : "");
 }
 
 /* Returns 0, -ENOMEM, or -EINVAL with what went wrong and where. */

@@ -321,6 +321,26 @@ static int add_token(const struct compiler *c, struct str text)
 	return 0;
 }
 
+/* How other templates write what stands for something. */
+static void warn_odd_literal(const struct compiler *c, struct str text)
+{
+	for (size_t i = 0; i + 1 < text.n; i++) {
+		char next = text.s[i + 1];
+		bool digit = next >= '0' && next <= '9';
+
+		if (!(text.s[i] == '{' && next == '.') &&
+		    !(text.s[i] == '$' && (digit || next == '{')) &&
+		    !(text.s[i] == '\\' && digit))
+			continue;
+		diag_add(c->d, DIAG_WARNING, c->line, c->column,
+			 "name \"%.*s\": \"%.2s\" stands for nothing; write "
+			 "{{.Comm}} or, for what (?P<x>...) captures, "
+			 "{{.Matches.x}}",
+			 SHOWN(text), text.s + i);
+		return;
+	}
+}
+
 static int add_literal(const struct compiler *c, struct str text)
 {
 	struct part *p;
@@ -328,6 +348,8 @@ static int add_literal(const struct compiler *c, struct str text)
 
 	if (text.n == 0)
 		return 0;
+	if (!c->exporter)
+		warn_odd_literal(c, text);
 	r = new_part(c->name, text, &p);
 	if (!r)
 		p->literal = text;

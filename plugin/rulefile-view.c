@@ -84,7 +84,8 @@ int view_load_rules(struct loader *l, void *into, const struct yaml_node *key,
 
 	if (value->kind != YAML_SEQUENCE || value->n_children == 0)
 		return value_refuse(l->d, key, value,
-				    "a list with one rule or more");
+				    "a list with one rule or more, each behind "
+				    "a \"- \"");
 	if (value->n_children > RULES_MAX) {
 		const struct yaml_node *first = value->child[RULES_MAX];
 
@@ -283,8 +284,13 @@ static int load_view(struct loader *l, const struct yaml_node *key,
 	collect_mask collect = l->rs->collect;
 	struct pss_policy pss = l->rs->pss;
 	struct rule_view *view;
-	int r = new_view(l, key, &view), e;
+	int r, e;
 
+	if (value->kind != YAML_MAPPING)
+		return value_refuse(l->d, key, value,
+				    "a mapping, as {by: user} or {rules: "
+				    "[...]}");
+	r = new_view(l, key, &view);
 	if (r)
 		return r;
 	r = mapping_load(l, view, key, value, rows, ARRAY_SIZE(rows));
@@ -304,7 +310,8 @@ int views_load(struct loader *l, void *into _unused_,
 
 	if (value->kind != YAML_MAPPING || value->n_children == 0)
 		return value_refuse(l->d, key, value,
-				    "a mapping with one view or more");
+				    "a mapping with one view or more, as "
+				    "{user: {by: user}}");
 	for (size_t i = 0; i + 1 < value->n_children; i += 2) {
 		int r = load_view(l, value->child[i], value->child[i + 1]);
 

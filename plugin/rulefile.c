@@ -302,7 +302,10 @@ static int load_file(struct loader *l, const struct yaml_node *root)
 
 	if (root->kind != YAML_MAPPING) {
 		diag_add(l->d, DIAG_ERROR, root->line, root->column,
-			 "a rule file is a mapping with the key \"rules\"");
+			 "a rule file is a mapping with the key \"rules\"%s",
+			 root->kind == YAML_SEQUENCE
+			     ? "; put \"rules:\" above this list"
+			     : "");
 		return -EINVAL;
 	}
 	/* Those who wrote it for process-exporter never heard of a mistake. */

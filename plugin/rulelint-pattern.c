@@ -191,6 +191,38 @@ static bool is_plain(const struct lint_item *i)
 	return i->m->kind == MATCHER_EXACT && !i->m->prefixed;
 }
 
+/* As templates have it, for names or for tools that render them. */
+static bool has_token(const struct lint *l _unused_, const struct lint_item *i)
+{
+	return !i->m->prefixed && has(text_of(i), STR("{{"));
+}
+
+/* A word of others for what we call re:, glob: or exact:. */
+static bool has_odd_prefix(const struct lint *l _unused_,
+			   const struct lint_item *i)
+{
+	static const char *const words[] = {
+	    "regex:",	"regexp:",  "pcre:",   "re2:",	    "wildcard:",
+	    "fnmatch:", "literal:", "plain:",  "string:",   "text:",
+	    "equals:",	"prefix:",  "suffix:", "contains:", "re:",
+	    "glob:",	"exact:",   "iglob:",  "ire:",
+	};
+	struct str t = text_of(i);
+
+	for (size_t k = 0; k < ARRAY_SIZE(words) && !i->m->prefixed; k++)
+		if (t.n > strlen(words[k]) &&
+		    strncasecmp(t.s, words[k], strlen(words[k])) == 0)
+			return true;
+	return false;
+}
+
+static bool has_blank_behind_prefix(const struct lint *l _unused_,
+				    const struct lint_item *i)
+{
+	return i->m->prefixed && !i->exporter && !is_cmdline(i) &&
+	       i->m->kind != MATCHER_REGEX && first_byte(i) == ' ';
+}
+
 static bool is_plain_regex(const struct lint *l _unused_,
 			   const struct lint_item *i)
 {
@@ -307,6 +339,14 @@ struct check {
 };
 
 static const struct check checks[] = {
+    {has_token, DIAG_WARNING,
+     "is compared as it stands: {{...}} means something in names alone"},
+    {has_odd_prefix, DIAG_WARNING,
+     "has no prefix that means anything: those are re:, glob:, exact:, ire: "
+     "and "
+     "iglob:; write \"exact:\" before it if it is to stand as it is"},
+    {has_blank_behind_prefix, DIAG_WARNING,
+     "begins with a blank, as nothing does; leave it out behind the prefix"},
     {is_plain_regex, DIAG_WARNING,
      "is compared as it stands; put \"re:\" before it to make it a regular "
      "expression, or \"exact:\" if it is none"},

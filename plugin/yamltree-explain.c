@@ -93,6 +93,9 @@ static const struct complaint complaints[] = {
     {"while scanning a block scalar", NULL, true,
      "a \"|\" or \">\" at the beginning means a block of lines in YAML; "
      "quote a text that begins with it"},
+    {"while scanning a plain scalar", "found unexpected ':'", false,
+     "a \":\" within brackets needs a blank behind it; quote a text that "
+     "holds one"},
     {"while scanning a simple key", NULL, true, "a \":\" is missing here"},
     {"while scanning for the next token", NULL, false,
      "a text cannot begin with this character; quote it"},
@@ -229,12 +232,30 @@ static bool find_template(struct str text, yaml_mark_t *mark, yaml_mark_t end)
 	return true;
 }
 
+/* A line before some place that begins with a comment of a template. */
+static bool find_comment(struct str text, size_t end, size_t *ret)
+{
+	bool begins_line = true;
+
+	for (size_t i = 0; i + 1 < end; i++) {
+		char c = text.s[i];
+
+		if (begins_line && c == '{' && text.s[i + 1] == '#') {
+			*ret = i;
+			return true;
+		}
+		begins_line = c == '\n' || (begins_line && c == ' ');
+	}
+	return false;
+}
+
 /* What a template was made of, or is to be made of. */
 static bool explain_template(const yaml_parser_t *p, struct str text,
 			     yaml_mark_t mark, yaml_mark_t context,
 			     struct diag *d)
 {
 	size_t here = offset_of_mark(text, mark);
+	size_t comment;
 
 	if (here > 0 && here < text.n && text.s[here - 1] == '{' &&
 	    text.s[here] == '%') {
@@ -244,12 +265,30 @@ static bool explain_template(const yaml_parser_t *p, struct str text,
 		    "file that is made of it");
 		return true;
 	}
+	if (begins(p->context, "while parsing a flow node") &&
+	    find_comment(text, here, &comment)) {
+		mark = mark_of_offset(text, comment);
+		complain(d, mark,
+			 "\"{#\" is of a template, as Ansible has them: load "
+			 "the file that is made of it");
+		return true;
+	}
 	if (!p->context || !begins(p->context, "while parsing a flow") ||
 	    !find_template(text, &context, mark))
 		return false;
 	complain(d, context,
 		 "quote a text with {{...}}, as in name: \"{{.Comm}}\"");
 	return true;
+}
+
+/* Is there a letter right behind a quote, as in 'it's'? */
+static bool ends_early(const yaml_parser_t *p, struct str text,
+		       yaml_mark_t mark)
+{
+	size_t here = offset_of_mark(text, mark);
+
+	return p->context && begins(p->context, "while parsing a block") &&
+	       here > 0 && here < text.n && text.s[here - 1] == '\'';
 }
 
 static void explain_syntax(const yaml_parser_t *p, struct str text,
@@ -264,6 +303,12 @@ static void explain_syntax(const yaml_parser_t *p, struct str text,
 	}
 	if (explain_template(p, text, mark, context, d))
 		return;
+	if (ends_early(p, text, mark)) {
+		complain(d, mark,
+			 "a quote ends before this; one within single quotes "
+			 "is written twice, as in 'it''s'");
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(complaints); i++) {
 		const struct complaint *c = &complaints[i];
 

@@ -413,6 +413,26 @@ static void refuse_tag(struct builder *b, const yaml_char_t *tag,
 			    "with \"!\"");
 }
 
+/* What looks like a blank or a quote, and is none to YAML. */
+static void refuse_look_alike(struct builder *b, const yaml_event_t *e)
+{
+	struct str text = {(const char *)e->data.scalar.value,
+			   e->data.scalar.length};
+
+	if (e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+		return;
+	if (str_begins(text, STR("\xc2\xa0")))
+		build_error(b, e->start_mark,
+			    "a no-break space (U+00A0) is no blank to YAML: "
+			    "type the blanks of this line anew");
+	if (str_begins(text, STR("\xe2\x80")) && text.n > 2 &&
+	    (unsigned char)text.s[2] >= 0x98 &&
+	    (unsigned char)text.s[2] <= 0x9f)
+		build_error(b, e->start_mark,
+			    "\"%.3s\" is no quote to YAML: write \" or '",
+			    text.s);
+}
+
 /* `comm: &x` is nothing with an anchor; it was meant to be a text. */
 static void refuse_empty_anchor(struct builder *b, const yaml_event_t *e)
 {
@@ -445,6 +465,7 @@ static int add_event(struct builder *b, const yaml_event_t *e)
 	case YAML_SCALAR_EVENT:
 		refuse_tag(b, e->data.scalar.tag, mark);
 		refuse_empty_anchor(b, e);
+		refuse_look_alike(b, e);
 		return add_text(b,
 				(struct str){(const char *)e->data.scalar.value,
 					     e->data.scalar.length},

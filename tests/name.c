@@ -509,7 +509,7 @@ static void random_templates(void)
 			check(!n);
 		} else {
 			n_compiled++;
-			check_u64(d.n_msgs, 0);
+			check_u64(d.n_errors, 0);
 			name_expand(n, &s, NULL, &r);
 			check(is_finished(&r));
 		}

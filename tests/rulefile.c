@@ -264,11 +264,8 @@ static void units(void)
 static void no_units(void)
 {
 	static const char *const sizes[] = {
-	    "64 KiB",
-	    "1.5MiB",
 	    "064KiB",
 	    "+64KiB",
-	    "1_024B",
 	    "0x10KiB",
 	    "KiB",
 	    "-1B",
@@ -280,6 +277,7 @@ static void no_units(void)
 	    "2MiB",
 	    "1GB",
 	};
+	static const char *const no_whole[] = {"64 KiB", "1.5MiB", "1_024B"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		char text[256], want[256];
@@ -292,6 +290,20 @@ static void no_units(void)
 			 "1:19: error: \"cmdline\" must be a size from 256B to "
 			 "1MiB, not \"%s\"\n",
 			 sizes[i]);
+		check_text(errors_of(str_of(text)), want);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(no_whole); i++) {
+		char text[256], want[256];
+
+		snprintf(text, sizeof(text),
+			 "limits: {cmdline: %s}\n"
+			 "rules: [{name: a, any: true}]\n",
+			 no_whole[i]);
+		snprintf(want, sizeof(want),
+			 "1:19: error: \"cmdline\" must be a whole number with "
+			 "its unit right behind it, not \"%s\"; use B, KiB, "
+			 "MiB, GiB, kB, MB or GB\n",
+			 no_whole[i]);
 		check_text(errors_of(str_of(text)), want);
 	}
 	check_text(
