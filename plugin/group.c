@@ -25,12 +25,19 @@ static void free_nothing(_unused_ void *p)
 {
 }
 
+static void group_free(struct group *g)
+{
+	gpusum_done(&g->gpu);
+	free(g);
+}
+
 void groups_done(struct groups *gs)
 {
 	tdestroy(gs->by_name, free_nothing);
 	for (size_t i = 0; i < gs->n_groups; i++)
-		free(gs->group[i]);
+		group_free(gs->group[i]);
 	free(gs->group);
+	gpusum_labels_done(&gs->gpu_labels);
 	*gs = (struct groups){0};
 }
 
@@ -91,7 +98,7 @@ void groups_expire(struct groups *gs, uint64_t now_ns, uint64_t timeout_ns)
 			continue;
 		}
 		tdelete(g, &gs->by_name, compare_names);
-		free(g);
+		group_free(g);
 	}
 	gs->n_groups = n;
 }
@@ -112,6 +119,7 @@ void groups_begin(struct groups *gs)
 		g->first_start = UINT64_MAX;
 		g->last_start = 0;
 		g->pss = (struct pss_sum){0};
+		gpusum_begin(&g->gpu);
 		for (unsigned row = 0; row < METRIC_N; row++) {
 			if (metric_is_counter(&metrics[row]))
 				continue;
@@ -214,8 +222,27 @@ static bool row_value(const struct group *g, unsigned row,
 	case FOLD_PSS_READ:
 		out->d[i] = (double)pss_sum_covered(&g->pss);
 		return true;
+	case FOLD_GPU_TIME:
+	case FOLD_GPU_PERCENT:
+	case FOLD_GPU_MEMORY:
+	case FOLD_GPU_CLIENTS:
+	case FOLD_GPU_SHARED:
+	case FOLD_GPU_UNSEEN:
+		break; /* emit_gpu() */
 	}
 	return false;
+}
+
+/* A row that has one value for each device and engine. */
+static void emit_gpu(const struct groups *gs, const struct group *g,
+		     const struct metric *m, struct value_out *out,
+		     value_fn *fn, void *arg)
+{
+	out->n = 1;
+	out->ds[0] = m->ds;
+	for (size_t at = 0;
+	     gpusum_next(&g->gpu, &gs->gpu_labels, m->fold, &at, out);)
+		fn(arg, out);
 }
 
 void groups_emit(const struct groups *gs, const struct metric_scale *scale,
@@ -242,6 +269,10 @@ void groups_emit(const struct groups *gs, const struct metric_scale *scale,
 			if (!(g->collect & ((collect_mask)1 << m->collect)) ||
 			    (gs->no_pss && m->collect == COLLECT_PSS))
 				continue;
+			if (m->collect == COLLECT_GPU) {
+				emit_gpu(gs, g, m, &out, fn, arg);
+				continue;
+			}
 			for (unsigned r = row; r < row + n && whole; r++) {
 				whole = row_value(g, r, scale, boot_ns, &out);
 				out.ds[out.n++] = metrics[r].ds;

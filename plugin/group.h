@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base.h"
+#include "gpusum.h"
 #include "metric.h"
 #include "pss.h"
 
@@ -37,6 +38,7 @@ struct group {
 		uint64_t seen[2]; /* its CPU time, user and system, then */
 	} sum;			  /* of residual.h */
 	struct pss_sum pss;
+	struct gpusum gpu;
 };
 
 /* What group_fold() wants to know of a member. */
@@ -56,6 +58,7 @@ struct groups {
 	uint8_t state_row[128];	   /* row of a state letter, METRIC_N if none */
 	metric_mask summed, worst; /* stored gauge rows by their fold */
 	bool no_pss;		   /* the host gives none */
+	struct gpusum_labels gpu_labels;
 };
 
 /* Hands one value list on; `v` lives until it returns. */

@@ -17,6 +17,7 @@ const struct collect_def collect_defs[COLLECT_N] = {
     [COLLECT_CTX] = {"ctx", false},
     [COLLECT_UPTIME] = {"uptime", true},
     [COLLECT_STARTS] = {"starts", true},
+    [COLLECT_GPU] = {"gpu", true},
 };
 
 #define STAT(n) SOURCE_STAT, n, NULL
@@ -68,6 +69,12 @@ const struct metric metrics[METRIC_N] = {
 	{ COLLECT_UPTIME, KNOWN(NULL), UNIT_NONE, FOLD_OLDEST, "uptime", "oldest", "value" },
 	{ COLLECT_UPTIME, KNOWN(NULL), UNIT_NONE, FOLD_NEWEST, "uptime", "newest", "value" },
 	{ COLLECT_STARTS, KNOWN(NULL), UNIT_NONE, FOLD_BIRTHS, "total_operations", "starts", "value" },
+	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_TIME, "total_time_in_ms", "gpu-", "value" },
+	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_PERCENT, "percent", "gpu-", "value" },
+	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_MEMORY, "memory", "gpu-", "value" },
+	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_CLIENTS, "count", "gpu_clients", "value" },
+	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_SHARED, "count", "gpu_shared", "value" },
+	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_UNSEEN, "count", "gpu_unmeasured", "value" },
 };
 /* clang-format on */
 

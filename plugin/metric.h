@@ -30,6 +30,7 @@ enum collect_key {
 	COLLECT_CTX,
 	COLLECT_UPTIME,
 	COLLECT_STARTS,
+	COLLECT_GPU,
 	COLLECT_N,
 };
 
@@ -81,6 +82,14 @@ enum metric_fold {
 	FOLD_SWAP_PSS,
 	FOLD_MAPS,     /* their mappings, where smaps itself is read */
 	FOLD_PSS_READ, /* members that rest on a reading */
+
+	/* Of GPUs, see gpusum.h: one value for each device and engine. */
+	FOLD_GPU_TIME, /* milliseconds that they were busy, accumulated */
+	FOLD_GPU_PERCENT,
+	FOLD_GPU_MEMORY,
+	FOLD_GPU_CLIENTS, /* one number, as the next ones */
+	FOLD_GPU_SHARED,  /* clients that others hold as well */
+	FOLD_GPU_UNSEEN,  /* members whose use nobody can measure */
 };
 
 struct metric {
@@ -98,7 +107,7 @@ struct metric {
 
 enum {
 	METRIC_N_STORED = 24, /* rows that keep a value in each process */
-	METRIC_N = 38,
+	METRIC_N = 44,
 };
 
 /* One bit per stored row. */
@@ -111,7 +120,8 @@ extern const struct metric metrics[METRIC_N];
 /* True for rows that leave as DERIVE; the others leave as GAUGE. */
 static inline bool metric_is_counter(const struct metric *m)
 {
-	return m->fold == FOLD_COUNTER || m->fold == FOLD_BIRTHS;
+	return m->fold == FOLD_COUNTER || m->fold == FOLD_BIRTHS ||
+	       m->fold == FOLD_GPU_TIME;
 }
 
 /* Number of rows, from `row` on, that leave as one value list. */

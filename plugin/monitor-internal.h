@@ -12,6 +12,7 @@
 
 #include "classify.h"
 #include "diag.h"
+#include "gpu-host.h"
 #include "group.h"
 #include "monitor.h"
 #include "procfs.h"
@@ -62,6 +63,42 @@ struct pssread {
 	size_t n_wanted; /* processes of which a group wants it */
 };
 
+/* What is remembered of a process that could use a GPU. */
+struct gpu_seen {
+	pid_t pid;
+	bool is_asked;	   /* it is wanted, and was seen since */
+	bool was_unwanted; /* once: what it has is not what it was seen to do */
+	bool is_back;	   /* what it did meanwhile is nobody's */
+	uint64_t start;
+	struct gpu_mark mark;
+};
+
+/* Labels of a series of the backends; negative: none. */
+struct gpuread_label {
+	int main, shared;
+};
+
+/* Of gpuread.c. */
+struct gpuread {
+	struct gpu_host host;
+	bool is_open; /* some group wants it */
+	int sys_fd;
+	uint64_t opened_ns; /* CLOCK_BOOTTIME */
+	unsigned fds_row, threads_row;
+	struct gpu_seen *seen; /* by ascending pid */
+	size_t n_seen, seen_cap;
+	uint32_t *fresh; /* entries of the process table */
+	size_t fresh_cap;
+	size_t at, entry_at; /* where the looks are */
+	bool has_results;
+	struct gpuread_label label[GPU_SERIES_MAX];
+	unsigned n_labelled;
+	uint64_t n_clients;
+	uint64_t n_stalls; /* of hosts that were closed */
+	uint32_t told[8];  /* by backend: bit per state */
+	bool told_denied, told_missing;
+};
+
 /* How far the guarded part of a tick has come, so that it can go on. */
 enum monitor_step {
 	STEP_SAMPLE,
@@ -85,10 +122,12 @@ struct monitor {
 	struct groups groups;
 	struct pssread pss;
 	struct residual residual;
+	struct gpuread gpu;
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;
 	uint64_t body_cpu_ns; /* CPU time of that thread in the last tick */
+	uint64_t waited_ns;   /* for lanes, in this tick */
 
 	/* Where the guarded part of a tick is. */
 	enum monitor_step step;
@@ -151,6 +190,9 @@ void monitor_place(struct monitor *m);
 
 /* The answer that is being used is not needed any more. */
 void monitor_drop_answer(struct monitor *m, struct proc_entry *e);
+
+/* A runner_stuck_fn: who is being read is left alone until it runs again. */
+bool monitor_leave_hanging(void *arg);
 
 /* Puts right a move that was given up in its middle. */
 void monitor_end_move(struct monitor *m);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "gpuread.h"
 #include "pssread.h"
 #include "series.h"
 #include "clocks.h"
@@ -24,6 +25,7 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 	procfs_init(&m->fs);
 	m->classifier.lane_root_fd = -1;
 	groups_init(&m->groups);
+	gpuread_init(m);
 	m->rules_path = strdup(o->rules_path);
 	m->proc_path = strdup(o->proc_path ? o->proc_path : "/proc");
 	m->sys_path = strdup(o->sys_path ? o->sys_path : "/sys");
@@ -66,6 +68,7 @@ void monitor_free(struct monitor *m)
 	put_answers(m, m->held_answers);
 	classifier_close(&m->classifier);
 	pssread_close(m);
+	gpuread_close(m);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
 	groups_done(&m->groups);
@@ -178,8 +181,7 @@ static void read_processes(void *arg, struct guard *g)
 	m->body_cpu_ns += clocks_thread_cpu() - cpu;
 }
 
-/* A process whose files hang is left alone until it runs again. */
-static bool leave_hanging(void *arg)
+bool monitor_leave_hanging(void *arg)
 {
 	struct monitor *m = arg;
 	struct proc_entry *e = m->reading;
@@ -219,8 +221,9 @@ static void sample_and_classify(struct monitor *m)
 	m->step = STEP_SAMPLE;
 	m->at = m->n_fresh = m->n_waiting = 0;
 	m->growth.rows = 0;
-	m->body_cpu_ns = 0;
-	r = runner_run(&m->runner, read_processes, leave_hanging, m, HANG_NS);
+	m->body_cpu_ns = m->waited_ns = 0;
+	r = runner_run(&m->runner, read_processes, monitor_leave_hanging, m,
+		       HANG_NS);
 	if (r < 0)
 		put_off(m, r);
 }
@@ -303,6 +306,7 @@ static void fold(struct monitor *m)
 		if (p->flags & PROC_HANGS)
 			tell_hanging(m, &m->tab.entry[i]);
 	}
+	gpuread_fold(m);
 	groups_end(&m->groups, m->now.mono_ns);
 	groups_expire(&m->groups, m->now.mono_ns, m->rules->idle_ns);
 }
@@ -339,7 +343,9 @@ static void emit_self(struct monitor *m, value_fn *emit, void *arg)
 	self->pss_oldest_ns = m->pss.plan.counts.oldest_ns
 				  ? m->pss.plan.counts.oldest_ns
 				  : SELFSTAT_ABSENT;
+	gpuread_count_self(m);
 	selfstat_emit(self, emit, arg);
+	gpuread_emit_self(m, emit, arg);
 }
 
 /* Tell the caller. */
@@ -378,10 +384,12 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		return r;
 	}
 	sample_and_classify(m); /* what did they use? which group is it? */
+	gpuread_begin(m);	/* who uses a GPU? */
 	pssread_plan(m);	/* whose memory is read next? */
-	series_assign(m);	/* whose use is told by itself? */
-	residual_take(m);	/* what did the host use beside that? */
-	fold(m);		/* what did each group use? */
+	gpuread_finish(m);
+	series_assign(m); /* whose use is told by itself? */
+	residual_take(m); /* what did the host use beside that? */
+	fold(m);	  /* what did each group use? */
 	monitor_notice(m);
 	emit_all(m, emit, arg); /* tell the caller */
 	m->last_tick_ns = now->mono_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "monitor-internal.h"
+#include "gpuread.h"
 
 const struct monitor_refusable monitor_refusable[MONITOR_N_REFUSABLE] = {
     {SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io"},
@@ -134,4 +134,5 @@ void monitor_notice(struct monitor *m)
 	notice_no_pss(m);
 	notice_regex(m);
 	notice_descriptors(m);
+	gpuread_notice(m);
 }

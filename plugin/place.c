@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "clocks.h"
 #include "pssread.h"
 #include "series.h"
 
@@ -598,7 +599,10 @@ void monitor_place(struct monitor *m)
 		m->step = m->n_waiting ? STEP_PLACE_WAIT : STEP_PLACE_ANYHOW;
 	}
 	if (m->step == STEP_PLACE_WAIT) {
+		uint64_t begun_ns = clocks_read(CLOCK_MONOTONIC);
+
 		lane_wait(m->classifier.lane, MONITOR_WAIT_NS, PATIENCE_NS);
+		m->waited_ns += clocks_read(CLOCK_MONOTONIC) - begun_ns;
 		monitor_take_answers(m);
 		m->step = STEP_PLACE_LAST;
 	}

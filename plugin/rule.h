@@ -203,6 +203,7 @@ struct ruleset {
 	size_t n_interpreters, interpreter_cap;
 	bool init_gives;	 /* process 1 hands its group on like others */
 	collect_mask collect;	 /* the default of rules */
+	bool gpu_is_expected;	 /* somebody says gpu: true */
 	struct pss_policy pss;	 /* the same */
 	uint32_t pss_budget_ppm; /* of one CPU */
 	uint8_t children;	 /* the default of rules */

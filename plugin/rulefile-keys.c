@@ -253,6 +253,20 @@ static int load_pss(struct loader *l, const struct collect_into *into,
 			    "on, off or a mapping such as {every: 60s}");
 }
 
+/* "auto" and true switch on; true says that there is one. */
+static int load_gpu(struct loader *l, const struct yaml_node *key,
+		    const struct yaml_node *value, bool *ret_on)
+{
+	if (value->kind == YAML_SCALAR && str_eq(value->text, STR("auto"))) {
+		*ret_on = true;
+		return 0;
+	}
+	if (!value_is_bool(value, ret_on))
+		return value_refuse(l->d, key, value, "true, false or auto");
+	l->rs->gpu_is_expected |= *ret_on;
+	return 0;
+}
+
 int collect_load(struct loader *l, const struct collect_into *into,
 		 const struct yaml_node *key, const struct yaml_node *value)
 {
@@ -272,8 +286,9 @@ int collect_load(struct loader *l, const struct collect_into *into,
 		v = key_find(value, collect_defs[i].name, &k);
 		if (!v)
 			continue;
-		e = i == COLLECT_PSS ? load_pss(l, into, k, v, &on)
-				     : value_bool(l->d, k, v, &on);
+		e = i == COLLECT_PSS   ? load_pss(l, into, k, v, &on)
+		    : i == COLLECT_GPU ? load_gpu(l, k, v, &on)
+				       : value_bool(l->d, k, v, &on);
 		if (e)
 			r = e;
 		else if (on)

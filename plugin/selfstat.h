@@ -16,6 +16,7 @@ struct selfstat {
 	uint64_t unreadable_stat, unreadable_io, unreadable_fds;
 	uint64_t unreadable_status, unreadable_limits, unreadable_tasks;
 	uint64_t unreadable_pss, pss_oldest_ns;
+	uint64_t unreadable_gpu, gpu_clients, gpu_stalls;
 	uint64_t unreadable_exe, unreadable_cgroup, unreadable_cmdline;
 	uint64_t stalls, regex_limits, anomalies, parse_errors, failed_reads;
 	uint64_t groups_refused;

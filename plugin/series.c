@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "series.h"
+#include "gpuread.h"
 #include "pssread.h"
 
 #include <stdio.h>
@@ -182,8 +183,9 @@ static int add_candidate(struct monitor *m, uint32_t entry, size_t view,
 		return -ENOMEM;
 	m->candidate[m->n_candidates++] = (struct candidate){
 	    .group = p->place[view].group,
-	    .rank =
-		policy->top == TOP_PSS ? pss_of(m, p) : rank_of(p, policy->top),
+	    .rank = policy->top == TOP_PSS   ? pss_of(m, p)
+		    : policy->top == TOP_GPU ? gpuread_rank(m, p)
+					     : rank_of(p, policy->top),
 	    .start = p->start,
 	    .entry = entry,
 	    .view = (uint32_t)view,

@@ -141,7 +141,7 @@ defaults:
   collect:
 $(sed -nE 's/^ *\[COLLECT_[A-Z_]+\] = \{"([a-z_]+)".*/    \1: true/p' \
 	"$src/plugin/metric.c" |
-	sed 's/pss: true/pss: false/')
+	sed 's/pss: true/pss: false/; s/gpu: true/gpu: auto/')
 rules:
 - {name: idle.three, comm: idle$id}
 - {name: burn, comm: burn$id}

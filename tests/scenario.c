@@ -29,6 +29,7 @@ enum {
 	SLOW_MS = 10000, /* no call of the monitor may take as long */
 	PATIENCE = 100,	 /* times as long lanes are waited for, and so long */
 	PATIENCE_STUCK = 5, /* where somebody never answers */
+	LANES_MAX = 8,
 };
 
 struct value {
@@ -44,7 +45,7 @@ static struct run {
 	size_t rules_n;
 	struct metric_scale scale;
 	struct monitor *monitor;
-	struct lane *lane; /* of the monitor */
+	struct lane *lane[LANES_MAX]; /* of the monitor */
 	uint64_t mono_ns, boot_ns, real_ns;
 	bool ticked;
 	bool is_stuck;	   /* some pipe does not answer */
@@ -319,15 +320,20 @@ void __wrap_lane_watch(struct lane *lane, uint64_t limit_ns,
 		       void (*fn)(void *arg, const struct lane_job *job),
 		       void *arg)
 {
-	run.lane = lane;
+	size_t i = 0;
+
+	while (i < LANES_MAX - 1 && run.lane[i] && run.lane[i] != lane)
+		i++;
+	run.lane[i] = lane;
 	__real_lane_watch(lane, limit_ns, fn, arg);
 }
 
 /* What was asked for is read before anything changes again. */
 static void let_lane_finish(void)
 {
-	if (run.lane && !run.is_stuck)
-		__real_lane_wait(run.lane, SLOW_MS * NSEC_PER_MSEC, UINT64_MAX);
+	for (size_t i = 0; i < LANES_MAX && run.lane[i] && !run.is_stuck; i++)
+		__real_lane_wait(run.lane[i], SLOW_MS * NSEC_PER_MSEC,
+				 UINT64_MAX);
 }
 
 static uint64_t real_ms(void)
@@ -503,12 +509,18 @@ static void write_rules(void)
 
 static void open_monitor(void)
 {
-	char rules[128], proc[128];
+	char rules[128], proc[128], sys[128];
 	struct monitor_options o = {
-	    .rules_path = rules, .proc_path = proc, .scale = run.scale};
+	    .rules_path = rules,
+	    .proc_path = proc,
+	    .sys_path = sys,
+	    .scale = run.scale,
+	};
 
 	snprintf(rules, sizeof(rules), "%s/rules.yaml", run.dir);
 	snprintf(proc, sizeof(proc), "%s/proc", run.dir);
+	snprintf(sys, sizeof(sys), "%s/sys", run.dir);
+	mkdir(sys, 0755);
 	if (monitor_open(&o, &run.monitor) < 0)
 		wrong("monitor_open failed");
 }
