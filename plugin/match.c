@@ -46,6 +46,7 @@ static int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 ? ws.ws_col : 0;
 }
 
+/* Those of one view together, each view with its largest first. */
 static void print_groups(struct watch *w, struct outbuf *out)
 {
 	static const struct board_order by_cpu = {.by = BOARD_CPU};
@@ -53,14 +54,20 @@ static void print_groups(struct watch *w, struct outbuf *out)
 	struct table t;
 	int mark, mark_len;
 
-	table_fit(&t, &w->board, terminal_width());
+	table_fit(&t, &w->board, w->views, terminal_width());
 	board_sort(&w->board, &by_cpu);
 	table_head(&t, BOARD_CPU, line, &mark, &mark_len);
 	outbuf_printf(out, "%s\n", line);
-	for (size_t i = 0; i < w->board.n_rows; i++) {
-		table_row(&t, &w->board.row[w->board.order[i]], line);
-		outbuf_printf(out, "%s\n", line);
-	}
+	for (size_t view = 0; w->views[view]; view++)
+		for (size_t i = 0; i < w->board.n_rows; i++) {
+			const struct board_row *row =
+			    &w->board.row[w->board.order[i]];
+
+			if (table_view_of(w->views, row->name) != view)
+				continue;
+			table_row(&t, row, line);
+			outbuf_printf(out, "%s\n", line);
+		}
 }
 
 static bool is_other(const struct monitor_member *m, _unused_ const char *group)

@@ -25,10 +25,11 @@ enum {
 };
 
 static const char name_title[] = "GROUP";
+static const char view_title[] = "VIEW";
 
 static int width_of(const struct table *t)
 {
-	int width = t->name_width;
+	int width = t->name_width + (t->views ? 1 + t->view_width : 0);
 
 	for (size_t i = 0; i < TABLE_N_COLUMNS; i++)
 		if (t->show[i])
@@ -36,7 +37,31 @@ static int width_of(const struct table *t)
 	return width;
 }
 
-void table_fit(struct table *t, const struct board *b, int width)
+size_t table_view_of(const char *const *views, const char *group)
+{
+	size_t rest = 0; /* the view "app", whose groups have no prefix */
+
+	for (size_t i = 0; views[i]; i++) {
+		size_t n = strlen(views[i]);
+
+		if (strcmp(views[i], "app") == 0)
+			rest = i;
+		else if (strncmp(group, views[i], n) == 0 && group[n] == '.')
+			return i;
+	}
+	return rest;
+}
+
+static void fit_views(struct table *t, const char *const *views)
+{
+	t->views = views && views[0] && views[1] ? views : NULL;
+	t->view_width = sizeof(view_title) - 1;
+	for (size_t i = 0; t->views && views[i]; i++)
+		t->view_width = MAX(t->view_width, (int)strlen(views[i]));
+}
+
+void table_fit(struct table *t, const struct board *b, const char *const *views,
+	       int width)
 {
 	char name[CELL_TEXT_SIZE];
 	int longest = sizeof(name_title) - 1;
@@ -48,9 +73,12 @@ void table_fit(struct table *t, const struct board *b, int width)
 	for (size_t i = 0; i < TABLE_N_COLUMNS; i++)
 		t->show[i] = table_columns[i].always ||
 			     board_tells(b, table_columns[i].value);
+	fit_views(t, views);
 	t->name_width = longest;
 	if (!width)
 		return;
+	if (width < t->view_width + 1 + NAME_WIDTH_MIN)
+		t->views = NULL;
 	t->name_width = MIN(longest, (int)NAME_WIDTH_MIN);
 	for (size_t i = TABLE_N_COLUMNS; i-- > 0 && width_of(t) > width;)
 		t->show[i] = false;
@@ -58,25 +86,28 @@ void table_fit(struct table *t, const struct board *b, int width)
 	    MIN(longest, MAX(0, t->name_width + width - width_of(t)));
 }
 
-/* Writes the name and fills its column. */
-static int put_name(const struct table *t, struct str name,
+/* Writes the view and the name, and fills their columns. */
+static int put_name(const struct table *t, const char *view, struct str name,
 		    char buf[TABLE_LINE_SIZE])
 {
-	int taken = cell_text(name, t->name_width, buf, CELL_TEXT_SIZE);
-	int n = (int)strlen(buf);
+	int n = 0, taken;
 
+	if (t->views)
+		n = sprintf(buf, "%-*s ", t->view_width, view);
+	taken = cell_text(name, t->name_width, buf + n, CELL_TEXT_SIZE);
+	n += (int)strlen(buf + n);
 	return n + sprintf(buf + n, "%*s", t->name_width - taken, "");
 }
 
 void table_head(const struct table *t, enum board_value sorted,
 		char buf[TABLE_LINE_SIZE], int *ret_mark, int *ret_mark_len)
 {
-	int n = put_name(t, str_of(name_title), buf);
+	int n = put_name(t, view_title, str_of(name_title), buf);
 
 	*ret_mark = -1;
 	*ret_mark_len = 0;
 	if (sorted == BOARD_NAME) {
-		*ret_mark = 0;
+		*ret_mark = t->views ? t->view_width + 1 : 0;
 		*ret_mark_len = MIN((int)sizeof(name_title) - 1, t->name_width);
 	}
 	for (size_t i = 0; i < TABLE_N_COLUMNS; i++) {
@@ -95,7 +126,9 @@ void table_head(const struct table *t, enum board_value sorted,
 void table_row(const struct table *t, const struct board_row *row,
 	       char buf[TABLE_LINE_SIZE])
 {
-	int n = put_name(t, str_of(row->name), buf);
+	const char *view =
+	    t->views ? t->views[table_view_of(t->views, row->name)] : "";
+	int n = put_name(t, view, str_of(row->name), buf);
 
 	for (size_t i = 0; i < TABLE_N_COLUMNS; i++) {
 		const struct table_column *c = &table_columns[i];

@@ -30,16 +30,21 @@ enum {
 extern const struct table_column table_columns[TABLE_N_COLUMNS];
 
 struct table {
-	int name_width;
+	const char *const *views; /* NULL: one, which needs no column */
+	int view_width, name_width;
 	bool show[TABLE_N_COLUMNS];
 };
 
+/* Which of the views, whose names end in NULL, a group is of, by its name. */
+size_t table_view_of(const char *const *views, const char *group);
+
 /*
- * Chooses columns and widths. Where that is more than `width` columns, those
- * on the right and then the ends of names are left out; 0 stands for any
- * width.
+ * Chooses columns and widths. `views` are as above; several have a column.
+ * Where that is more than `width` columns, those on the right and then the ends
+ * of names are left out; 0 stands for any width.
  */
-void table_fit(struct table *t, const struct board *b, int width);
+void table_fit(struct table *t, const struct board *b, const char *const *views,
+	       int width);
 
 /* The title line; the title of what is sorted by is at ret_mark (or -1). */
 void table_head(const struct table *t, enum board_value sorted,

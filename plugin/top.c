@@ -106,7 +106,7 @@ static int print_table(struct top *t)
 	char line[TABLE_LINE_SIZE];
 	int mark, mark_len;
 
-	table_fit(&t->view.table, &t->watch.board, 0);
+	table_fit(&t->view.table, &t->watch.board, t->watch.views, 0);
 	board_sort(&t->watch.board, &t->view.groups.order);
 	view_headline(&t->view, &t->watch, line);
 	outbuf_printf(&t->out, "%s%s\n", t->n_tables ? "\n" : "", line);

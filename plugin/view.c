@@ -56,7 +56,7 @@ int view_update(struct view *v, struct watch *w)
 	board_sort(&w->board, &v->groups.order);
 	find_selected(v, w);
 	bring_into_view(&v->groups, w->board.n_rows, page_of(v));
-	table_fit(&v->table, &w->board, v->columns);
+	table_fit(&v->table, &w->board, w->views, v->columns);
 	if (!view_shows_members(v))
 		return 0;
 	r = watch_show_group(w, v->shown);

@@ -26,6 +26,17 @@ void watch_close(struct watch *w)
 	*w = (struct watch){0};
 }
 
+/* A reload changes them. */
+static void name_views(struct watch *w)
+{
+	size_t n = 0;
+
+	while (n < RULE_VIEWS_MAX &&
+	       (w->views[n] = monitor_view_name(w->monitor, n)))
+		n++;
+	w->views[n] = NULL;
+}
+
 int watch_tick(struct watch *w)
 {
 	uint64_t cpu = clocks_process_cpu();
@@ -44,6 +55,7 @@ int watch_tick(struct watch *w)
 	r = roster_end(&w->roster);
 	if (result == 0)
 		result = r;
+	name_views(w);
 	w->n_ticks++;
 	return result;
 }

@@ -9,14 +9,16 @@
 #include "board.h"
 #include "monitor.h"
 #include "roster.h"
+#include "rule.h"
 
 struct watch {
 	struct monitor *monitor;
 	struct board board;
 	struct roster roster;
 	struct monitor_figures figures;
-	struct moment now; /* of the last tick */
-	uint64_t cost_ns;  /* its CPU time */
+	const char *views[RULE_VIEWS_MAX + 1]; /* their names, and NULL */
+	struct moment now;		       /* of the last tick */
+	uint64_t cost_ns;		       /* its CPU time */
 	unsigned n_ticks;
 };
 

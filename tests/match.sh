@@ -173,7 +173,14 @@ point 'where other has several groups they are listed together' "$(
 point 'each view has its list' "$(
 	match views.yaml
 	silent err
-	says out '^kind\.site +0\.0 +6\.0M +3 '
+	sed '/^$/,$d' "$work/out" | awk '{ print $1, $2 }' >"$work/names"
+	diff - "$work/names" <<-END || true
+		VIEW GROUP
+		app other
+		app ev
+		kind kind.site
+	END
+	says out '^kind kind\.site +0\.0 +6\.0M +3 '
 	sed -n '/^$/,$p' "$work/out" >"$work/list"
 	mv "$work/list" "$work/out"
 	is <<-END

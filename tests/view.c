@@ -187,7 +187,7 @@ static void whole_table(void)
 	struct board b;
 
 	fill(&b, name, false);
-	table_fit(&t, &b, 0);
+	table_fit(&t, &b, NULL, 0);
 	table_head(&t, BOARD_CPU, line, &mark, &mark_len);
 	snprintf(want, sizeof(want),
 		 "%-63s   CPU%%    RSS  PROCS READ/s WRITE/s    FDS   SWAP "
@@ -220,7 +220,7 @@ static void column_where_told(void)
 	struct board b;
 
 	fill(&b, "g", true);
-	table_fit(&t, &b, 0);
+	table_fit(&t, &b, NULL, 0);
 	table_head(&t, BOARD_PSS, line, &mark, &mark_len);
 	check(strstr(line, " PSS ") != NULL);
 	check(strstr(line, "GPU%") == NULL);
@@ -229,6 +229,40 @@ static void column_where_told(void)
 	check_int(mark, 0);
 	table_head(&t, BOARD_GPU, line, &mark, &mark_len);
 	check_int(mark, -1);
+	board_done(&b);
+}
+
+static void column_of_views(void)
+{
+	static const char *const one[] = {"app", NULL};
+	static const char *const more[] = {"user", "app", "by-unit", NULL};
+	char line[TABLE_LINE_SIZE];
+	int mark, mark_len;
+	struct table t;
+	struct board b;
+
+	check_u64(table_view_of(more, "user.x"), 0);
+	check_u64(table_view_of(more, "user"), 1);
+	check_u64(table_view_of(more, "username.x"), 1);
+	check_u64(table_view_of(more, "by-unit.a.service"), 2);
+
+	fill(&b, "by-unit.a", false);
+	table_fit(&t, &b, one, 0);
+	table_row(&t, &b.row[b.order[0]], line);
+	check(strncmp(line, "by-unit.a  ", 11) == 0);
+	table_fit(&t, &b, more, 0);
+	table_head(&t, BOARD_NAME, line, &mark, &mark_len);
+	check(strncmp(line, "VIEW    GROUP      ", 19) == 0);
+	check_int(mark, 8);
+	table_row(&t, &b.row[b.order[0]], line);
+	check(strncmp(line, "by-unit by-unit.a  ", 19) == 0);
+	table_row(&t, &b.row[b.order[1]], line);
+	check(strncmp(line, "app     empty      ", 19) == 0);
+	for (int width = 1; width < 150; width++) {
+		table_fit(&t, &b, more, width);
+		table_row(&t, &b.row[b.order[0]], line);
+		check((int)strlen(line) <= width);
+	}
 	board_done(&b);
 }
 
@@ -241,7 +275,7 @@ static void narrow_tables(void)
 
 	fill(&b, "a-name-of-more-than-twenty-bytes", false);
 	for (int width = 1; width < 150; width++) {
-		table_fit(&t, &b, width);
+		table_fit(&t, &b, NULL, width);
 		table_head(&t, BOARD_CPU, line, &mark, &mark_len);
 		check((int)strlen(line) <= width);
 		/* Where there is room names are whole, and columns are kept. */
@@ -573,6 +607,7 @@ int main(void)
 	TEST("the table is aligned and shows what is absent as -", whole_table);
 	TEST("PSS and GPU have a column where they are told",
 	     column_where_told);
+	TEST("several views have a column of their own", column_of_views);
 	TEST("a narrow table leaves out columns, then parts of names",
 	     narrow_tables);
 	make_child();
