@@ -69,6 +69,9 @@ void explain_put_mapping(struct explain *x, const struct rule_terms *terms,
 			 const struct rule_terms * not, size_t n_not,
 			 unsigned depth);
 
+/* Whose thread it is, if that was asked for. */
+void explain_owner(struct explain *x);
+
 /* What is known of the process. */
 void explain_show(struct explain *x);
 
@@ -77,6 +80,9 @@ void explain_rules(struct explain *x, size_t view);
 
 /* The rest of a view, after explain_rules(), up to its result. */
 void explain_place(struct explain *x, size_t view);
+
+/* The result and its cause in one line, for those who need no more. */
+void explain_answer(struct explain *x, size_t view);
 
 /* The result alone. */
 void explain_group(struct explain *x, size_t view);

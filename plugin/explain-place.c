@@ -342,6 +342,53 @@ void explain_place(struct explain *x, size_t view)
 	show_more(x, view);
 }
 
+/* Who saw to it: a rule, of it or of an ancestor, or nobody. */
+static void put_cause(struct explain *x, const struct proc_place *place)
+{
+	const struct rule *rule = rule_of(x, place);
+	const struct heritage *h = &place->heritage;
+
+	if (h->how == HERITAGE_NONE) {
+		textline_printf(&x->line, "more has to be known of it");
+		return;
+	}
+	if (h->how == HERITAGE_OTHER || !rule) {
+		textline_printf(&x->line, "no rule takes it");
+		return;
+	}
+	if (h->depth && h->from)
+		textline_printf(&x->line, "inherited from %d, of ",
+				(int)h->from);
+	else if (h->depth)
+		textline_printf(&x->line, "inherited, of ");
+	textline_printf(&x->line, "the rule of line %u", rule->line);
+	if (rule->name) {
+		textline_printf(&x->line, ", ");
+		textline_quote(&x->line, name_template(rule->name),
+			       EXPLAIN_VALUE_MAX);
+	}
+}
+
+void explain_answer(struct explain *x, size_t view)
+{
+	const struct proc_place *place = &x->p->place[view];
+	const char *name = x->m->rules->view[view].name;
+
+	explain_who(x, x->p);
+	textline_printf(&x->line, " is ");
+	if (place->group)
+		textline_printf(&x->line, "in ");
+	if (place->heritage.how == HERITAGE_NONE)
+		textline_printf(&x->line, "in no group yet");
+	else
+		put_group(x, place);
+	if (name)
+		textline_printf(&x->line, " of the view %s", name);
+	textline_printf(&x->line, ": ");
+	put_cause(x, place);
+	explain_end(x);
+}
+
 void explain_group(struct explain *x, size_t view)
 {
 	const struct proc_place *place = &x->p->place[view];

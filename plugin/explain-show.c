@@ -168,13 +168,17 @@ static void show_state(struct explain *x)
 		say(x, "Its files cannot be read: no more is known of it.");
 }
 
+void explain_owner(struct explain *x)
+{
+	if (!x->owner || x->owner == x->asked)
+		return;
+	textline_printf(&x->line, "%d is a thread of process %d.",
+			(int)x->asked, (int)x->owner);
+	explain_end(x);
+}
+
 void explain_show(struct explain *x)
 {
-	if (x->owner && x->owner != x->asked) {
-		textline_printf(&x->line, "%d is a thread of process %d.",
-				(int)x->asked, (int)x->owner);
-		explain_end(x);
-	}
 	textline_printf(&x->line, "process ");
 	explain_who(x, x->p);
 	explain_end(x);

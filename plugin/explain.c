@@ -234,6 +234,10 @@ static void explain_at_length(struct explain *x,
 			      const struct explain_options *o)
 {
 	gather(x);
+	explain_owner(x);
+	for (size_t i = 0; i < x->m->rules->n_views; i++)
+		if (is_wanted(x, o, i))
+			explain_answer(x, i);
 	explain_show(x);
 	for (size_t i = 0; i < x->m->rules->n_views; i++) {
 		if (!is_wanted(x, o, i))

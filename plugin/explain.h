@@ -34,10 +34,11 @@ typedef void explain_fn(void *arg, const char *line);
 bool monitor_is_settled(const struct monitor *m);
 
 /*
- * Explains one process. The last line of each view is "group: NAME", or
- * "group VIEW: NAME" of others than "app", with (dropped) for a process that
- * is counted nowhere and (undecided) for one that could not be looked at.
- * Does not wait for longer than a second.
+ * Explains one process. Each view's result and its cause stand in the first
+ * lines, for people; what led to it follows. The last line of each view is
+ * "group: NAME", or "group VIEW: NAME" of others than "app", with (dropped) for
+ * a process that is counted nowhere and (undecided) for one that could not be
+ * looked at. Does not wait for longer than a second.
  */
 int monitor_explain(struct monitor *m, const struct explain_options *o,
 		    explain_fn *fn, void *arg);

@@ -67,6 +67,14 @@ last() {
 	}
 }
 
+# first TEXT: the first line.
+first() {
+	[ "$(head -n 1 "$work/out")" = "$1" ] || {
+		echo "the first line is not: $1"
+		head -n 1 "$work/out"
+	}
+}
+
 # But for what lint says of rules that were made to be passed over, and for the
 # smaps that a made-up /proc does not have.
 silent() {
@@ -157,7 +165,8 @@ ends 0 explain --rules "$work/keys.yaml" --proc "$proc" 10 >"$work/ended"
 point 'what is known of a process is told first' "$(
 	cat "$work/ended"
 	silent
-	head -n 1 "$work/out" | grep -qx 'process 10 (bash)' || cat "$work/out"
+	first '10 (bash) is in "shell-ann": the rule of line 25, "shell-{{.Username}}"'
+	sed -n 2p "$work/out" | grep -qx 'process 10 (bash)' || cat "$work/out"
 	line '  parent     1 (systemd)'
 	says out '^  started    [0-9]{4}-[0-9][0-9]-[0-9][0-9] [0-9:]{8}, [0-9]+ (seconds|minutes|hours|days) ago$'
 	line '  kernel     false'
@@ -403,6 +412,7 @@ point 'who inherits is told from whom' "$(
 	last 'group: boss'
 	explained 42
 	line '    41 (help): "boss" by the rule of line 2, inherited over 1 generation; it hands this on'
+	first '42 (help) is in "boss": inherited from 41, of the rule of line 2, "boss"'
 	last 'group: boss')"
 point 'who does not inherit is told why' "$(
 	explained 43
@@ -411,6 +421,7 @@ point 'who does not inherit is told why' "$(
 	line '    40 (boss): "boss" by the rule of line 2; children: 2, and this would be generation 3'
 	line '    1 (systemd): process 1 hands nothing on'
 	line '  name "others"'
+	first '43 (help) is in "others": no rule takes it'
 	last 'group: others'
 	explained 51
 	line '    50 (loner): "loner" by the rule of line 3; children: none'
@@ -430,12 +441,14 @@ point 'who is dropped is told by whom' "$(
 	explained 60
 	line '  line 4, drop: holds: it is counted nowhere'
 	no_line 'from whom'
+	first '60 (hidden) is counted nowhere: the rule of line 4'
 	last 'group: (dropped)'
 	explained 61
 	line '    60 (hidden): dropped by the rule of line 4; and so is what is below it'
 	last 'group: (dropped)'
 	explained 62
 	line '    61 (help): dropped by the rule of line 4, inherited over 1 generation; and so is what is below it'
+	first '62 (help) is counted nowhere: inherited from 61, of the rule of line 4'
 	last 'group: (dropped)')"
 point 'a rule that leaves is followed by inheritance' "$(
 	explained 90
@@ -449,6 +462,7 @@ point 'what nobody takes may be dropped' "$(
 	ends 0 explain --rules "$work/drop.yaml" --proc "$proc" 51
 	line '    50 (loner): "loner" by the rule of line 3; children: none'
 	no_line '  name '
+	first '51 (help) is counted nowhere: no rule takes it'
 	last 'group: (dropped)'
 	ends 0 explain --rules "$work/drop.yaml" --proc "$proc" 43 1
 	line '    there is nobody above')"
@@ -540,7 +554,10 @@ point 'all views are explained, or the one that is wanted' "$(
 	line '    "unit.u session-3.scope" is made safe: "unit.u_session-3.scope"'
 	last 'group unit: unit.u_session-3.scope'
 	[ "$(grep -c '^group' "$work/out")" = 3 ] || echo 'not 3 results'
+	sed -n '2p; 3p' "$work/out" | grep -c ' of the view u[sn]' | grep -qx 2 ||
+		head -n 4 "$work/out"
 	named --view user 100
+	first '100 (postgres) is in "user.ann" of the view user: the rule of line 11, "user.{{.Username}}"'
 	last 'group user: user.ann'
 	[ "$(grep -c '^group' "$work/out")" = 1 ] || echo 'not 1 result'
 	ends 2 explain --view none --rules "$work/names.yaml" --proc "$proc" 100
@@ -858,6 +875,7 @@ if [ -x "$build/tests/stuckfs" ]; then
 			ends 0 explain --rules "$work/all.yaml" "$stuck"
 			[ "$(($(date +%s) - start))" -le 10 ] ||
 				echo 'it took too long'
+			says out "^$stuck .* is in no group yet: more has to"
 			says out '^  It keeps whoever reads its files waiting'
 			last 'group: (undecided)'
 			ends 0 explain --brief --rules "$work/all.yaml" "$stuck"
