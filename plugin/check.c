@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "diag.h"
+#include "messages.h"
 #include "rulefile.h"
 
 #include <stdio.h>
@@ -9,17 +10,11 @@ static int check_file(const char *path)
 {
 	struct ruleset *rs = NULL;
 	struct diag d;
-	char text[1024];
 	int r;
 
 	diag_init(&d, path);
 	r = rulefile_load(path, &d, &rs);
-	for (size_t i = 0; i < d.n_msgs; i++) {
-		diag_format(&d, i, text, sizeof(text));
-		fprintf(stderr, "%s\n", text);
-	}
-	if (d.n_dropped)
-		fprintf(stderr, "%s: %zu more messages\n", path, d.n_dropped);
+	messages_print(&d);
 	if (r == 0)
 		printf("%s: %zu rules, no errors\n", path, rs->n_rules);
 	else if (r == -ENOMEM)

@@ -197,17 +197,15 @@ static const struct call calls[] = {
     {"check", "", "FILE...", "say what is wrong with rule files", run_check},
     {"explain", "rpvb", "PID...", "say why a process is in its group",
      run_explain},
-    {"dump", "rpsicfoR", "[S]",
-     "print what the plugin would hand to collectd, every interval", run_dump},
-    {"match", "rpi", "",
-     "print what each group uses, and which processes no rule takes",
+    {"dump", "rpsicfoR", "[S]", "print what collectd would get, every interval",
+     run_dump},
+    {"match", "rpi", "", "print what each group uses, and whom no rule takes",
      run_match},
     {"top", "rpic", "", "show what each group uses, live", run_top},
-    {"bench", "rpsicP", "",
-     "measure the cost of a tick beside a bare loop of the same reads",
+    {"bench", "rpsicP", "", "measure what a tick costs, beside a bare loop",
      run_bench},
-    {"import-netdata", "", "FILE",
-     "print an apps_groups.conf of Netdata as a rule file", run_import_netdata},
+    {"import-netdata", "", "FILE", "print an apps_groups.conf as a rule file",
+     run_import_netdata},
 };
 
 static const struct option long_options[] = {
@@ -253,11 +251,17 @@ static void print_formats(FILE *to)
 
 static void print_help(FILE *to)
 {
+	int width = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		width = MAX(width, (int)(strlen(calls[i].name) +
+					 strlen(calls[i].arguments)));
 	fprintf(to, "Usage: proctally CALL [OPTION]... [ARGUMENT]...\n"
 		    "What every process uses, by groups of your own.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
-		fprintf(to, "  %-7s %-8s %s\n", calls[i].name,
-			calls[i].arguments, calls[i].help);
+		fprintf(to, "  %s %-*s  %s\n", calls[i].name,
+			width - (int)strlen(calls[i].name), calls[i].arguments,
+			calls[i].help);
 	fprintf(to, "\n");
 	for (size_t i = 0; i < ARRAY_SIZE(option_help); i++) {
 		fprintf(to, "  %-15s ", option_help[i][0]);

@@ -99,6 +99,15 @@ void netdata_put_word(struct outbuf *o, const struct netdata_pattern *p)
 	outbuf_printf(o, "%s\"", p->star_after ? "*" : "");
 }
 
+/* As if it had a prefix, or were a pattern or a token of ours. */
+static bool may_mislead(struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.s[i] && strchr(":|^\\[{(+", text.s[i]))
+			return true;
+	return false;
+}
+
 void netdata_put_name(struct outbuf *o, const struct netdata_pattern *p)
 {
 	bool star = p->star_before || p->star_inside || p->star_after;
@@ -112,10 +121,7 @@ void netdata_put_name(struct outbuf *o, const struct netdata_pattern *p)
 		put_text(o, SYNTAX_GLOB, p);
 		outbuf_printf(o, "%s'\n", p->star_after ? "*" : "");
 	} else {
-		/* It may look as if it had a prefix. */
-		bool colon = memchr(p->text.s, ':', p->text.n);
-
-		outbuf_printf(o, "'%s", colon ? "exact:" : "");
+		outbuf_printf(o, "'%s", may_mislead(p->text) ? "exact:" : "");
 		put_text(o, SYNTAX_PLAIN, p);
 		outbuf_printf(o, "'\n");
 	}

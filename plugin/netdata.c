@@ -7,6 +7,7 @@
  */
 #include "netdata.h"
 
+#include "messages.h"
 #include "netdata-internal.h"
 
 #include <stdio.h>
@@ -272,18 +273,6 @@ static ssize_t read_file(const char *path, char *buf, size_t size)
 	return n;
 }
 
-static void print_messages(const struct diag *d, const char *path)
-{
-	char text[1024];
-
-	for (size_t i = 0; i < d->n_msgs; i++) {
-		diag_format(d, i, text, sizeof(text));
-		fprintf(stderr, "%s\n", text);
-	}
-	if (d->n_dropped)
-		fprintf(stderr, "%s: %zu more messages\n", path, d->n_dropped);
-}
-
 int netdata_run(const char *path)
 {
 	/* One more than is allowed, so that what is not is seen. */
@@ -304,7 +293,7 @@ int netdata_run(const char *path)
 		r = netdata_convert((struct str){buf, (size_t)n},
 				    slash ? slash + 1 : path, &d, &o);
 	diag_sort(&d);
-	print_messages(&d, path);
+	messages_print(&d);
 	if (r == 0)
 		r = outbuf_flush(&o);
 	if (r < 0 && !d.n_errors)

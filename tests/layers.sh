@@ -17,7 +17,7 @@ layers='
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group ledger cgroupfs
 3 lane runner exits gpu proctab look sample
 4 monitor classify explain members notice place reload residual selfstat series pssread gpuread
-5 plugin command check dump explaincmd bench alloccount events netdata format replace
+5 plugin command check dump explaincmd bench alloccount events netdata format replace messages
 5 board cell match roster screen table top view watch
 '
 
