@@ -45,3 +45,6 @@ void classify_set_traits(struct proc *p, const struct rule_traits *traits);
  */
 bool classify_inherit(struct classifier *c, size_t view,
 		      struct placing_in *ret);
+
+/* True if one of them names another process now; see classifier_refresh(). */
+bool classify_refresh_pidfiles(struct classifier *c, struct runner *runner);

@@ -85,21 +85,9 @@ void classifier_adopt(struct classifier *c, struct ruleset *rules,
 	c->rules = rules;
 }
 
-/* Reads anew what has changed of the files that name processes. */
-static bool refresh_pidfiles(struct classifier *c)
+bool classifier_refresh(struct classifier *c, struct runner *runner)
 {
-	bool changed = false;
-
-	for (size_t i = 0; i < c->rules->n_pidfiles; i++)
-		changed |= pidfile_refresh(
-		    c->fs->root_fd, c->rules->pidfile[i].path,
-		    &c->pidfile_seen[i], &c->rules->pidfile[i].pid);
-	return changed;
-}
-
-bool classifier_refresh(struct classifier *c)
-{
-	bool changed = refresh_pidfiles(c);
+	bool changed = classify_refresh_pidfiles(c, runner);
 
 	if (c->rules->sources & SUBJECT_BIT(SUBJECT_OWNER)) {
 		changed |= users_refresh(c->users) > 0;

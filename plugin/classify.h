@@ -17,6 +17,7 @@
 #include "proctab.h"
 #include "pssplan.h"
 #include "rule.h"
+#include "runner.h"
 #include "smaps.h"
 #include "users.h"
 
@@ -42,6 +43,12 @@ struct classifier {
 	int lane_root_fd;      /* the root for workers; outlives stuck ones */
 	struct ruleset *rules; /* borrowed */
 	struct file_seen *pidfile_seen; /* one per pidfile of the rules */
+	struct pidfile_look {
+		size_t at;	 /* the one that is looked at */
+		unsigned n_hang; /* that were given up meanwhile */
+		bool changed;
+		const char *hangs; /* the first of them, to be told of */
+	} look;
 	struct moment now;
 	int64_t booted_ns; /* CLOCK_REALTIME at boot, but for jitter */
 
@@ -133,8 +140,11 @@ void classifier_adopt(struct classifier *c, struct ruleset *rules,
 /*
  * Looks at the files that rules ask for beside those of processes: names of
  * users and groups, pidfiles. True if some process may belong elsewhere now.
+ * A pidfile that keeps its reader waiting names whom it named, and is looked
+ * at again when no thread of the runner hangs any more; c->look.hangs is set
+ * when one was given up.
  */
-bool classifier_refresh(struct classifier *c);
+bool classifier_refresh(struct classifier *c, struct runner *runner);
 
 /*
  * Asks the rules. `answer` is the process's command line if it was read, else

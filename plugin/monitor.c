@@ -370,8 +370,13 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		emit_self(m, emit, arg);
 		return 0;
 	}
-	if (classifier_refresh(&m->classifier))
+	if (classifier_refresh(&m->classifier, &m->runner))
 		proctab_ask_again(&m->tab);
+	if (m->classifier.look.hangs)
+		monitor_tell(m, MONITOR_WARNING,
+			     "pidfile %s keeps whoever reads it waiting; until "
+			     "it can be read it names whom it named",
+			     m->classifier.look.hangs);
 	m->tab.nobody_hangs = lane_stuck(m->runner.lane) == 0;
 	r = proctab_list(&m->tab, now); /* which processes exist? */
 	if (r == 0)

@@ -33,38 +33,59 @@ static pid_t parse(const char *text, size_t n)
 	return i == n || text[i] == '\n' || text[i] == ' ' ? pid : 0;
 }
 
-/* Nothing here may wait for anybody: neither a pipe nor a device. */
-static pid_t read_pid(int root_fd, const char *path)
+/* What is at the path. Returns false if nothing is, or it cannot be told. */
+static bool look_at(int root_fd, const char *path, struct guard *g,
+		    struct stat *ret)
 {
-	_cleanup_close_ int fd =
-	    openat(root_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-	char text[64];
-	ssize_t n;
+	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	n = read(fd, text, sizeof(text));
-	return n > 0 ? parse(text, (size_t)n) : 0;
+	guard_enter(g);
+	r = fstatat(root_fd, path, ret, 0);
+	if (!guard_leave(g))
+		guard_quit(g);
+	return r == 0;
+}
+
+/* Neither a pipe nor a device is waited for; returns how many bytes. */
+static ssize_t read_text(int root_fd, const char *path, struct guard *g,
+			 char *buf, size_t size)
+{
+	struct stat st;
+	ssize_t n = -1;
+	int fd;
+
+	guard_enter(g);
+	fd =
+	    openat(root_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = read(fd, buf, size);
+	if (fd >= 0)
+		close(fd);
+	if (!guard_leave(g))
+		guard_quit(g);
+	return n;
 }
 
 bool pidfile_refresh(int root_fd, const char *path, struct file_seen *seen,
-		     pid_t *pid)
+		     pid_t *pid, struct guard *g)
 {
-	char below[PATH_MAX];
+	char below[PATH_MAX], text[64];
 	struct stat st;
 	pid_t was = *pid;
 	int n = snprintf(below, sizeof(below), "..%s", path);
+	ssize_t got = 0;
 
 	if (n < 0 || (size_t)n >= sizeof(below) ||
-	    fstatat(root_fd, below, &st, 0) < 0) {
+	    !look_at(root_fd, below, g, &st)) {
 		seen->exists = false;
 		*pid = 0;
 		return *pid != was;
 	}
 	if (seen->exists && is_same(&seen->st, &st))
 		return false;
-	*pid = S_ISREG(st.st_mode) ? read_pid(root_fd, below) : 0;
+	if (S_ISREG(st.st_mode))
+		got = read_text(root_fd, below, g, text, sizeof(text));
+	*pid = got > 0 ? parse(text, (size_t)got) : 0;
 	seen->st = st;
 	seen->exists = true;
 	return *pid != was;

@@ -665,6 +665,41 @@ static void in_exec_of_child(void)
 	stuck_end(&s);
 }
 
+/* Its pidfile is the command line of a process that hangs who reads it. */
+static void in_pidfile(void)
+{
+	char rules[512], told[64];
+	unsigned n = 0;
+	struct stuck s;
+	struct watch w;
+	pid_t first;
+
+	if (!stuck_new(&s, 1, "mmap"))
+		return;
+	first = bystander_new();
+	snprintf(rules, sizeof(rules),
+		 "rules:\n"
+		 "- {name: of-file, pidfile: /proc/%d/cmdline}\n"
+		 "- {name: bystanders, exe: bystander}\n"
+		 "- {name: stuck, pidfile: /proc/%d/cmdline}\n",
+		 (int)s.pid[0], (int)s.pid[0]);
+	watch_rules(&w, rules);
+	ticks(&w, 6);
+	check_int((int)w.others, 1);
+	snprintf(told, sizeof(told), "pidfile /proc/%d/cmdline keeps",
+		 (int)s.pid[0]);
+	for (size_t i = 0; i < w.n_events; i++)
+		n += strstr(w.event[i], told) != NULL;
+	check_u64(n, 1);
+	check(w.longest_ms < TICK_MAX_MS);
+
+	stuck_release(&s);
+	ticks(&w, 2);
+	process_end(first);
+	check(watch_close(&w) < TICK_MAX_MS);
+	stuck_end(&s);
+}
+
 static int all(void)
 {
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -682,6 +717,7 @@ static int all(void)
 	     eight_maps);
 	TEST("closing does not wait for eight locked memory maps",
 	     closing_maps);
+	TEST("a pidfile that hangs its reader holds nobody up", in_pidfile);
 	TEST("a process that hangs in exec holds nobody up", in_exec);
 	TEST("a child that hangs in exec holds nobody up", in_exec_of_child);
 	return tap_done();

@@ -170,10 +170,10 @@ static void try_pidfile(const char *path)
 	pid_t pid = 0;
 
 	/* What it puts in front of the path leads to the root from there. */
-	pidfile_refresh(root, path, &seen, &pid);
+	pidfile_refresh(root, path, &seen, &pid, NULL);
 	fuzz_check(seen.exists);
 	fuzz_check(pid >= 0 && pid <= 4194304);
-	fuzz_check(!pidfile_refresh(root, path, &seen, &pid));
+	fuzz_check(!pidfile_refresh(root, path, &seen, &pid, NULL));
 }
 
 static void try_files(struct str text)
