@@ -310,12 +310,12 @@ graphite_render() {
 
 # --- InfluxDB ---
 
-# start_influxd MULTIVALUE: split or join, for values from the network plugin;
-# sets $influx_url, and $influx_port and $influx_udp_port of the listeners. The
-# databases are collectd and collectd_udp.
+# start_influxd MODE: split or join, which is how it keeps what the network
+# plugin sends; sets $influx_url, and $influx_port and $influx_udp_port of the
+# listeners. The databases are collectd and collectd_udp.
 start_influxd() {
 	find_program influxd || return 1
-	dir=$work/influxdb
+	dir=$work/influxdb-$1
 	mkdir -p "$dir"
 	free_port
 	rpc=$port
@@ -346,7 +346,7 @@ END
 			shipped influxdb/influxdb-udp.conf \
 				"bind-address=\"127.0.0.1:$influx_udp_port\""
 	} >"$dir/influxdb.conf" || return 1
-	start influxdb service "$program" -config "$dir/influxdb.conf"
+	start "influxdb-$1" service "$program" -config "$dir/influxdb.conf"
 	await 60 curl -sSf -m 10 "$influx_url/ping"
 }
 
