@@ -8,38 +8,6 @@
 
 need 'Graphite' carbon-cache graphite-manage
 
-# graphite_names: rows of the reference by the documented names. Times are whole
-# seconds there; what had one of its own in the same second is one of two.
-graphite_names() {
-	awk -F '\t' -v host="$1" '{
-		gsub(/\./, "_", host)
-		gsub(/\./, "_", $1)
-		name = host ".proctally-" $1 "." $2
-		if ($3 != "")
-			name = name "-" $3
-		if ($7 > 1)
-			name = name "." $4
-		printf "%s\t%.0f000\t%s\n", name, int(($5 + 500) / 1000), $6
-	}'
-}
-
-# graphite_rows TARGET...: as graphite-web gives them.
-graphite_rows() {
-	for target; do
-		graphite_render raw "$target" from=-10min
-	done | awk -F '|' '
-	NF == 2 {
-		n = split($1, head, ",")
-		name = head[1]
-		split($2, value, ",")
-		for (i = 1; i in value; i++)
-			if (value[i] != "None" && value[i] != "")
-				printf "%s\t%.0f000\t%s\n", name,
-					head[n - 2] + (i - 1) * head[n],
-					value[i]
-	}'
-}
-
 # feed NAME HOST RULES INTERVAL
 feed() {
 	{
