@@ -52,7 +52,8 @@ END
 cp "$src/config/proctally.conf" "$work/etc/more/"
 cat >"$work/units/collectd.service" <<'END'
 [Unit]
-Description=User=nobody must not be taken from here
+Description=What stands here is no setting of the service
+PrivateUsers=yes
 [Service]
 ExecStart=/usr/sbin/collectd
 [Install]
