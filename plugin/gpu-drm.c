@@ -163,13 +163,17 @@ static int open_once(struct gpu_drm *d, const struct gpu_slot *s)
 	return openat(d->opt.proc_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-static bool add_entry(struct gpu_drm *d, struct gpu_drm_job *j, uint32_t number)
+static bool add_entry(struct gpu_drm *d, struct gpu *g, struct gpu_drm_job *j,
+		      uint32_t number)
 {
 	struct gpu_slot *s = &d->slot[number];
 	int file = s->file >= 0 ? s->file : open_once(d, s);
 
 	s->read_tick = d->tick;
 	if (file < 0) {
+		/* Another one of its places may still be readable. */
+		if (s->client >= 0)
+			gpu_unclaim(g, s->client);
 		gpu_drm_look_soon(d, s->holder.pid, s->holder.start);
 		gpu_drm_drop_slot(d, s);
 		return false;
@@ -246,6 +250,15 @@ void gpu_drm_end_job(struct gpu_drm *d, struct gpu_drm_job *j)
 	d->device[j->device].is_busy = false;
 }
 
+/* Who ended, or is not asked for any more, is not read. */
+static bool is_gone(struct gpu_drm *d, const struct gpu_slot *s)
+{
+	struct gpu_holder h;
+
+	return !d->opt.find(d->opt.find_arg, s->holder.pid, &h) ||
+	       h.start != s->holder.start;
+}
+
 static void add_all(struct gpu_drm *d, struct gpu *g, bool owners)
 {
 	for (size_t i = 0; i < d->n_slots; i++) {
@@ -254,11 +267,11 @@ static void add_all(struct gpu_drm *d, struct gpu *g, bool owners)
 		struct gpu_drm_job *j;
 
 		if (!s->used || s->is_busy || v->is_asleep || v->is_busy ||
-		    !wants_reading(d, g, (uint32_t)i, owners))
+		    is_gone(d, s) || !wants_reading(d, g, (uint32_t)i, owners))
 			continue;
 		j = job_of(d, s->device);
 		if (j)
-			add_entry(d, j, (uint32_t)i);
+			add_entry(d, g, j, (uint32_t)i);
 	}
 }
 

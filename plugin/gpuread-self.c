@@ -96,9 +96,9 @@ static void notice_health(struct monitor *m, size_t i,
 
 static void notice_refusals(struct monitor *m)
 {
-	uint64_t n = m->self.unreadable_gpu;
+	uint64_t n = m->gpu.host.drm.n_denied;
 
-	if (n == SELFSTAT_ABSENT || !n || m->gpu.told_denied)
+	if (!n || m->gpu.told_denied)
 		return;
 	m->gpu.told_denied = true;
 	monitor_tell(m, MONITOR_WARNING,

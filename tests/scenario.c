@@ -358,6 +358,7 @@ static void do_tick(void)
 	uint64_t began = real_ms();
 
 	run.n_values = run.n_events = 0;
+	memset(run.lane, 0, sizeof(run.lane)); /* some end with a reload */
 	inject_forget();
 	run.result = monitor_tick(run.monitor, &now, take_value, NULL);
 	check_time("monitor_tick()", began);
