@@ -19,6 +19,12 @@ struct bench_options {
  */
 const char *bench_rules(int *ret_fd, char *path, size_t size);
 
+/*
+ * What it costs to look for descriptors of GPUs; rules_path is not used, and
+ * without a sys_path there is one with a GPU.
+ */
+int bench_gpu_run(const struct bench_options *o);
+
 /* What PSS costs on this host; as bench_run(). */
 int bench_pss_run(const struct bench_options *o);
 

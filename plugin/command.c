@@ -22,7 +22,7 @@ enum {
 /* What all calls may be told; each uses what concerns it. */
 struct options {
 	const char *rules, *proc_path, *sys_path, *format, *output;
-	bool pss, residual;
+	bool pss, gpu, residual;
 	double interval_s;   /* 0: not given */
 	unsigned long count; /* 0: not given */
 	const char *view;
@@ -122,7 +122,7 @@ static int run_bench(const struct options *o, _unused_ char **args, int n_args)
 {
 	struct bench_options b = {
 	    .monitor = monitor_options(o),
-	    .count = o->pss ? 60 : 20,
+	    .count = o->pss || o->gpu ? 60 : 20,
 	    .pause_s = o->pss ? 1 : 0.2,
 	};
 
@@ -135,6 +135,10 @@ static int run_bench(const struct options *o, _unused_ char **args, int n_args)
 		b.count = (unsigned)MIN(o->count, 1000ul);
 	if (o->interval_s > 0)
 		b.pause_s = o->interval_s;
+	if (o->gpu) {
+		b.monitor.sys_path = o->sys_path;
+		return bench_gpu_run(&b);
+	}
 	return o->pss ? bench_pss_run(&b) : bench_run(&b);
 }
 
@@ -202,7 +206,7 @@ static const struct call calls[] = {
     {"match", "rpi", "", "print what each group uses, and whom no rule takes",
      run_match},
     {"top", "rpic", "", "show what each group uses, live", run_top},
-    {"bench", "rpsicP", "", "measure what a tick costs, beside a bare loop",
+    {"bench", "rpsicPG", "", "measure what a tick costs, beside a bare loop",
      run_bench},
     {"import-netdata", "", "FILE", "print an apps_groups.conf as a rule file",
      run_import_netdata},
@@ -219,6 +223,7 @@ static const struct option long_options[] = {
     {"view", required_argument, NULL, 'v'},
     {"brief", no_argument, NULL, 'b'},
     {"pss", no_argument, NULL, 'P'},
+    {"gpu", no_argument, NULL, 'G'},
     {"residual", no_argument, NULL, 'R'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
@@ -237,6 +242,7 @@ static const char *const option_help[][2] = {
     {"--view NAME", "one view of the rule file (all)"},
     {"--brief", "the results alone"},
     {"--pss", "bench: what readings of PSS cost, in 60 ticks of 1 second"},
+    {"--gpu", "bench: what looking for descriptors of GPUs costs"},
     {"--residual", "dump: CPU time of the host less that of all groups"},
     {"--help", "this text"},
     {"--version", "the version"},
@@ -319,6 +325,9 @@ static bool take_option(struct options *o, int letter, const char *value)
 		return true;
 	case 'P':
 		o->pss = true;
+		return true;
+	case 'G':
+		o->gpu = true;
 		return true;
 	case 'R':
 		o->residual = true;

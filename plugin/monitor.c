@@ -429,6 +429,9 @@ void monitor_get_figures(const struct monitor *m, struct monitor_figures *ret)
 	    .n_calls = m->fs.counts.n_calls,
 	    .n_idle_calls = m->fs.counts.n_listing + m->fs.counts.n_clocks,
 	    .n_groups = m->groups.n_groups,
+	    .n_gpu_calls = m->gpu.host.drm.counts.n_calls,
+	    .n_gpu_looks = m->gpu.host.drm.counts.n_looks,
+	    .n_gpu_fds = m->gpu.host.drm.counts.n_fds,
 	    .gate = m->tab.opt.gate && m->fs.has_clocks,
 	};
 }

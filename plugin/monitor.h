@@ -71,6 +71,9 @@ struct monitor_figures {
 	uint64_t n_calls;      /* system calls for processes so far */
 	uint64_t n_idle_calls; /* of them: listing and clocks */
 	uint64_t n_groups;
+	/* So far, for the sake of GPUs alone. */
+	uint64_t n_gpu_calls;		 /* system calls for processes */
+	uint64_t n_gpu_looks, n_gpu_fds; /* tables; their descriptors */
 	bool gate;
 };
 

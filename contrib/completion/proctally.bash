@@ -46,7 +46,7 @@ _proctally()
 			;;
 		match) words='--rules --proc --interval' ;;
 		top) words='--rules --proc --interval --count' ;;
-		bench) words='--pss --count --interval --rules --proc --sys' ;;
+		bench) words='--pss --gpu --count --interval --rules --proc --sys' ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
