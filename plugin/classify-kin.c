@@ -70,7 +70,8 @@ static bool add_traits(struct classifier *c, const struct proc_entry *e,
 		*traits |= p->traits->holds;
 	if (p->flags & PROC_IS_STALLED)
 		pass_by(c, p);
-	if (p->flags & PROC_HANGS ||
+	/* Who ended will not be asked any more. */
+	if (p->flags & (PROC_HANGS | PROC_IS_GONE) ||
 	    (p->flags & PROC_TRAITS_KNOWN && !is_undecided(p)))
 		return true;
 	if (!is_put_off(p))

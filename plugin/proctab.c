@@ -471,8 +471,7 @@ struct proc_entry *proctab_parent(struct proctab *t, const struct proc *p)
 	struct proc_entry *e =
 	    p->ppid > 0 ? proctab_find_pid(t, p->ppid) : NULL;
 
-	if (!e || e->proc == p || !e->proc->start ||
-	    e->proc->start > p->start || e->proc->flags & PROC_IS_GONE)
+	if (!e || e->proc == p || !e->proc->start || e->proc->start > p->start)
 		return NULL;
 	return e;
 }
