@@ -338,6 +338,7 @@ static void fetch_cgroup(struct classifier *c, struct subject *s)
 
 static void fetch_exe(struct classifier *c, struct subject *s)
 {
+	uint64_t dev, inode;
 	struct str text;
 	int r = enter(c);
 
@@ -347,6 +348,9 @@ static void fetch_exe(struct classifier *c, struct subject *s)
 		r = keep_text(c, TEXT_EXE, TEXT_SIZE, &text);
 	if (r == 0)
 		s->exe_path = text;
+	if (r == 0 && c->exes &&
+	    procfs_exe_file(c->fs, &c->proc->at, &dev, &inode) == 0)
+		exepath_learn(c->exes, dev, inode, text);
 	mark(s, SUBJECT_EXE, r);
 }
 
@@ -472,9 +476,23 @@ void classify_begin(struct classifier *c, struct proc_entry *e,
 	c->lost = 0;
 	c->unsure = c->passed_by = c->walked = false;
 	c->anyhow = anyhow;
+	c->record = NULL;
 	c->denied = 0;
 	if (answer)
 		take_answer(c, answer);
+}
+
+static bool inherit(struct classifier *c, size_t view, struct placing_in *ret)
+{
+	if (c->record)
+		return c->record->inherit(c->record->arg, view, ret);
+	return classify_inherit(c, view, ret);
+}
+
+/* Is something in the name that the record does not say? */
+static bool is_nameless(const struct classifier *c, const struct name *name)
+{
+	return c->record && name_sources(name) & c->subject.absent;
 }
 
 void classify_in(struct classifier *c, size_t view, struct placing *placing)
@@ -494,8 +512,16 @@ void classify_in(struct classifier *c, size_t view, struct placing *placing)
 	}
 	if (v.action == ACTION_LEAVE) {
 		ret->rule = NULL;
-		if (classify_inherit(c, view, ret))
+		if (inherit(c, view, ret))
 			return;
+	}
+	if (v.action == ACTION_GROUP && is_nameless(c, v.rule->name)) {
+		struct placing_in heir = {0};
+
+		if (inherit(c, view, &heir)) {
+			*ret = heir;
+			return;
+		}
 	}
 	name = v.action == ACTION_GROUP ? v.rule->name
 					: c->rules->view[view].other;
@@ -555,4 +581,37 @@ bool classify_traits(struct classifier *c, struct proc_entry *e, bool anyhow)
 		e->proc->flags &= ~(uint32_t)PROC_WANTS_TRAITS;
 	}
 	return true;
+}
+
+void classify_by_record(struct classifier *c, struct proc_entry *e,
+			const struct classify_record *record,
+			struct placing *ret, uint64_t *ret_traits)
+{
+	struct subject *s = &c->subject;
+	struct rule_traits traits = {0};
+
+	classify_begin(c, e, NULL, true);
+	c->record = record;
+	s->kernel = record->kernel;
+	s->uid = record->uid;
+	s->gid = record->gid;
+	s->user = users_name(c->users, s->uid, c->user, sizeof(c->user));
+	s->group =
+	    users_name(c->user_groups, s->gid, c->group, sizeof(c->group));
+	s->parent_traits = record->parent_traits;
+	s->ancestor_traits = record->ancestor_traits;
+	s->have |= SUBJECT_BIT(SUBJECT_OWNER) | SUBJECT_BIT(SUBJECT_KIN);
+	s->absent |= SUBJECT_BIT(SUBJECT_CGROUP) | SUBJECT_BIT(SUBJECT_CMDLINE);
+	if (record->exe_path) {
+		s->exe_path = str_of(record->exe_path);
+		s->have |= SUBJECT_BIT(SUBJECT_EXE);
+	} else {
+		s->absent |= SUBJECT_BIT(SUBJECT_EXE);
+	}
+	*ret = (struct placing){0};
+	for (size_t i = 0; i < c->rules->n_views; i++)
+		classify_in(c, i, ret);
+	if (c->rules->n_kin)
+		ruleset_traits(c->rules, s, &traits);
+	*ret_traits = traits.holds;
 }

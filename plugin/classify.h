@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base.h"
+#include "exepath.h"
 #include "lane.h"
 #include "name.h"
 #include "pidfile.h"
@@ -35,11 +36,25 @@ struct text_buffer {
 	size_t size;
 };
 
+struct placing_in;
+
+/* What the record of its end says of a process that nobody saw. */
+struct classify_record {
+	uint32_t uid, gid;
+	bool kernel;
+	const char *exe_path; /* NULL: not known */
+	uint64_t parent_traits, ancestor_traits;
+	/* Where it goes in a view that no rule of it takes; false: `other`. */
+	bool (*inherit)(void *arg, size_t view, struct placing_in *ret);
+	void *arg;
+};
+
 struct classifier {
 	struct procfs *fs;
 	struct proctab *tab;
 	struct users *users, *user_groups;
 	struct lane *lane;
+	struct exepath *exes;  /* learns what exe links say; or NULL */
 	int lane_root_fd;      /* the root for workers; outlives stuck ones */
 	struct ruleset *rules; /* borrowed */
 	struct file_seen *pidfile_seen; /* one per pidfile of the rules */
@@ -58,7 +73,8 @@ struct classifier {
 	struct proc *proc;
 	bool entered; /* its descriptors were made sure of, with outcome: */
 	int lost;     /* 0, or what proctab_look_again() returned */
-	bool anyhow;  /* do not wait for what is on its way */
+	const struct classify_record *record; /* NULL: it lives */
+	bool anyhow; /* do not wait for what is on its way */
 	char user[16], group[16];
 	struct text_buffer text[TEXT_N];
 
@@ -154,6 +170,16 @@ bool classifier_refresh(struct classifier *c, struct runner *runner);
  */
 void classify(struct classifier *c, struct proc_entry *e,
 	      const struct answer *answer, bool anyhow, struct placing *ret);
+
+/*
+ * The same of one that came and went: `e` has its number, name, start and
+ * parent. What the record does not say no rule matches; a name that needs it
+ * is not asked for where there is something to inherit. *ret_traits are those
+ * of its own.
+ */
+void classify_by_record(struct classifier *c, struct proc_entry *e,
+			const struct classify_record *record,
+			struct placing *ret, uint64_t *ret_traits);
 
 /*
  * Learns of a process what others ask for: right after classify(), or without

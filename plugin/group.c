@@ -92,7 +92,7 @@ void groups_expire(struct groups *gs, uint64_t now_ns, uint64_t timeout_ns)
 	for (size_t i = 0; i < gs->n_groups; i++) {
 		struct group *g = gs->group[i];
 
-		if (g->is_static || !g->idle_since_ns ||
+		if (g->is_static || g->is_awaited || !g->idle_since_ns ||
 		    now_ns - g->idle_since_ns < timeout_ns) {
 			gs->group[n++] = g;
 			continue;
@@ -116,6 +116,7 @@ void groups_begin(struct groups *gs)
 		struct group *g = gs->group[i];
 
 		g->n_members = 0;
+		g->is_awaited = false;
 		g->first_start = UINT64_MAX;
 		g->last_start = 0;
 		g->pss = (struct pss_sum){0};
@@ -178,6 +179,14 @@ static double age_of(uint64_t start, const struct metric_scale *scale,
 	return age > 0 ? age : 0;
 }
 
+/* Of a row of CPU time: what exit records told beside it, microseconds. */
+static uint64_t exited_us(const struct group *g, const struct metric *m)
+{
+	if (m->collect != COLLECT_CPU && m->collect != COLLECT_EXITED)
+		return 0;
+	return g->exited_ns[m->ds[0] != 'u'] / 1000;
+}
+
 /* The value of one row; false if no member could give it. */
 static bool row_value(const struct group *g, unsigned row,
 		      const struct metric_scale *scale, uint64_t boot_ns,
@@ -188,8 +197,12 @@ static bool row_value(const struct group *g, unsigned row,
 
 	switch (m->fold) {
 	case FOLD_COUNTER:
-		out->u[i] = metric_scale_counter(m, scale, g->total[row]);
+		out->u[i] = metric_scale_counter(m, scale, g->total[row]) +
+			    exited_us(g, m);
 		return g->have & METRIC_BIT(row);
+	case FOLD_EXITED:
+		out->u[i] = exited_us(g, m);
+		return true;
 	case FOLD_BIRTHS:
 		out->u[i] = g->total[row];
 		return true;
@@ -267,7 +280,8 @@ void groups_emit(const struct groups *gs, const struct metric_scale *scale,
 
 			n = metric_list_length(row);
 			if (!(g->collect & ((collect_mask)1 << m->collect)) ||
-			    (gs->no_pss && m->collect == COLLECT_PSS))
+			    (gs->no_pss && m->collect == COLLECT_PSS) ||
+			    (!gs->has_exits && m->collect == COLLECT_EXITED))
 				continue;
 			if (m->collect == COLLECT_GPU) {
 				emit_gpu(gs, g, m, &out, fn, arg);

@@ -31,12 +31,15 @@ struct group {
 	uint32_t rule;	   /* 1 + index of the rule whose cap it counts to */
 	uint64_t idle_since_ns; /* 0 while it has members */
 	uint64_t total[METRIC_N];
-	uint64_t have;			  /* bit per row: some member gave it */
+	uint64_t exited_ns[2]; /* user, system: CPU time by exit records */
+	bool is_awaited;       /* something may be counted yet: it stays */
+	uint64_t have;	       /* bit per row: some member gave it */
 	uint64_t first_start, last_start; /* ticks since boot */
 	struct group_sum {
-		bool counts;	  /* it is one of those that are summed */
-		uint64_t seen[2]; /* its CPU time, user and system, then */
-	} sum;			  /* of residual.h */
+		bool counts;	     /* it is one of those that are summed */
+		uint64_t seen[2];    /* its CPU time, user and system, then */
+		uint64_t seen_ns[2]; /* and that by exit records */
+	} sum;			     /* of residual.h */
 	struct pss_sum pss;
 	struct gpusum gpu;
 };
@@ -59,6 +62,7 @@ struct groups {
 	metric_mask summed, worst; /* stored gauge rows by their fold */
 	bool no_pss;		   /* the host gives none */
 	struct gpusum_labels gpu_labels;
+	bool has_exits; /* it gave exit records */
 };
 
 /* Hands one value list on; `v` lives until it returns. */
@@ -86,6 +90,14 @@ static inline void group_count(struct group *g, unsigned row, uint64_t grown)
 	if (__builtin_add_overflow(g->total[row], grown, &g->total[row]))
 		g->total[row] = UINT64_MAX;
 	g->have |= METRIC_BIT(row);
+}
+
+/* Adds CPU time that was not seen in stat. */
+static inline void group_count_exited(struct group *g, uint64_t user_ns,
+				      uint64_t system_ns)
+{
+	g->exited_ns[0] += user_ns;
+	g->exited_ns[1] += system_ns;
 }
 
 /* Counts one more birth. */

@@ -155,6 +155,7 @@ static int read_stat(struct proctab *t, struct proc_entry *e, struct str *text)
 static int replace(struct proctab *t, struct proc_entry *e)
 {
 	struct proc *p = proc_new(t, e->pid);
+	struct proc_entry old = *e;
 
 	if (!p)
 		return -ENOMEM;
@@ -162,7 +163,8 @@ static int replace(struct proctab *t, struct proc_entry *e)
 	p->at = e->proc->at;
 	p->at.live_tid = 0;
 	procfs_pid_init(&e->proc->at, e->pid);
-	proc_free(t, e->proc);
+	old.clock = 0; /* it is the new one's */
+	proctab_leave_table(t, &old);
 	e->proc = p;
 	return 0;
 }
@@ -171,6 +173,14 @@ static int replace(struct proctab *t, struct proc_entry *e)
 static uint64_t start_of(const struct proc_stat *st)
 {
 	return MAX(st->field[STAT_FIELD_START], UINT64_C(1));
+}
+
+/* No thread of it runs any more, or the last one is about to end. */
+static bool is_ending(const struct proc_stat *st)
+{
+	return st->field[STAT_FIELD_THREADS] <= 1 &&
+	       (st->state == 'Z' || st->state == 'X' ||
+		st->field[STAT_FIELD_FLAGS] & STAT_FLAG_EXITING);
 }
 
 int proctab_look(struct proctab *t, struct proc_entry *e,
@@ -205,7 +215,9 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 	}
 	if (!p->start) {
 		p->start = start;
-		if (t->tick > 1 && p->start >= t->first_tick_start)
+		if (t->keeps_left && is_ending(&st))
+			p->flags |= PROC_ENDING;
+		else if (t->tick > 1 && p->start >= t->first_tick_start)
 			p->flags |= PROC_BORN;
 	}
 	/* A helper of the kernel is a kernel thread until it execs. */

@@ -4,6 +4,7 @@
 const struct collect_def collect_defs[COLLECT_N] = {
     [COLLECT_CPU] = {"cpu", true},
     [COLLECT_REAPED] = {"reaped", false},
+    [COLLECT_EXITED] = {"exited", false},
     [COLLECT_MEMORY] = {"memory", true},
     [COLLECT_RSS_SPLIT] = {"rss_split", false},
     [COLLECT_SWAP] = {"swap", true},
@@ -55,6 +56,8 @@ const struct metric metrics[METRIC_N] = {
 	{ COLLECT_FD_LIMIT, READ(LIMITS), UNIT_PPM, FOLD_WORST, "percent", "fd_limit", "value" },
 	{ COLLECT_CTX, KEY(TASKS, "voluntary_ctxt_switches"), UNIT_NONE, FOLD_COUNTER, "contextswitch", "voluntary", "value" },
 	{ COLLECT_CTX, KEY(TASKS, "nonvoluntary_ctxt_switches"), UNIT_NONE, FOLD_COUNTER, "contextswitch", "involuntary", "value" },
+	{ COLLECT_EXITED, KNOWN(NULL), UNIT_NONE, FOLD_EXITED, "ps_cputime", "exited", "user" },
+	{ COLLECT_EXITED, KNOWN(NULL), UNIT_NONE, FOLD_EXITED, "ps_cputime", "exited", "syst" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_PSS, "memory", "pss", "value" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_USS, "memory", "uss", "value" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_SWAP_PSS, "memory", "swap_pss", "value" },

@@ -17,6 +17,7 @@
 enum collect_key {
 	COLLECT_CPU,
 	COLLECT_REAPED,
+	COLLECT_EXITED,
 	COLLECT_MEMORY,
 	COLLECT_RSS_SPLIT,
 	COLLECT_SWAP,
@@ -68,6 +69,7 @@ enum metric_unit {
 
 enum metric_fold {
 	FOLD_COUNTER, /* growth of each member, accumulated for ever */
+	FOLD_EXITED,  /* the part of CPU time that exit records told of */
 	FOLD_BIRTHS,  /* members that joined by being born, accumulated */
 	FOLD_SUM,     /* sum over the members that have the value */
 	FOLD_WORST,   /* largest member */
@@ -107,7 +109,7 @@ struct metric {
 
 enum {
 	METRIC_N_STORED = 24, /* rows that keep a value in each process */
-	METRIC_N = 44,
+	METRIC_N = 46,
 };
 
 /* One bit per stored row. */
@@ -120,8 +122,8 @@ extern const struct metric metrics[METRIC_N];
 /* True for rows that leave as DERIVE; the others leave as GAUGE. */
 static inline bool metric_is_counter(const struct metric *m)
 {
-	return m->fold == FOLD_COUNTER || m->fold == FOLD_BIRTHS ||
-	       m->fold == FOLD_GPU_TIME;
+	return m->fold == FOLD_COUNTER || m->fold == FOLD_EXITED ||
+	       m->fold == FOLD_BIRTHS || m->fold == FOLD_GPU_TIME;
 }
 
 /* Number of rows, from `row` on, that leave as one value list. */

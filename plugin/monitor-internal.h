@@ -13,7 +13,9 @@
 #include "classify.h"
 #include "diag.h"
 #include "gpu-host.h"
+#include "exits-pump.h"
 #include "group.h"
+#include "ledger.h"
 #include "monitor.h"
 #include "procfs.h"
 #include "pssplan.h"
@@ -44,6 +46,7 @@ struct file_mark {
 /* States that were told, so that each is told once. */
 struct told {
 	bool hidepid, kept_full, failed_reads, exe, groups, no_pss, pss;
+	bool no_exits, exits_lost;
 	uint32_t denied;	 /* bit per source */
 	uint64_t pss_refused_ns; /* since when some are; 0: none is */
 };
@@ -99,6 +102,42 @@ struct gpuread {
 	bool told_denied, told_missing;
 };
 
+/* Of exitread.c: groups that count the same, one per view. */
+struct account {
+	uint32_t number;
+	struct group *group[RULE_VIEWS_MAX];
+};
+
+struct exitread {
+	bool is_open;
+	bool was_tried; /* with the rules that are in use */
+	int outcome;	/* of that */
+	struct pump pump;
+	struct ledger ledger;
+	struct exepath exes;
+	uint8_t row[EXIT_N_VALUES]; /* of metrics[]; METRIC_N if none */
+	unsigned cpu_row[2], reaped_row[2], threads_row;
+	unsigned n_ticks;
+	uint64_t n_records, n_lost;
+
+	/*
+	 * Of one tick: first those of the last one whose parent was not known
+	 * by then, then those that came.
+	 */
+	struct exitrec *held;
+	size_t n_held, held_cap;
+	const struct exitrec *came;
+	size_t n;		  /* of both */
+	struct exitread_end *end; /* one for each */
+	size_t end_cap;
+	struct proc_place *place; /* of whole lives, n_views each */
+	size_t n_places, place_cap;
+	struct pidmap by_pid;	/* records that were placed */
+	struct pidmap accounts; /* groups by a number of ours */
+	struct proc *newborn;	/* a place to put one together */
+	size_t newborn_views;
+};
+
 /* How far the guarded part of a tick has come, so that it can go on. */
 enum monitor_step {
 	STEP_SAMPLE,
@@ -123,6 +162,7 @@ struct monitor {
 	struct pssread pss;
 	struct residual residual;
 	struct gpuread gpu;
+	struct exitread exits;
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;
@@ -209,6 +249,12 @@ void monitor_static_name(const struct name *n, struct name_result *ret);
 
 /* Looks at a tick's figures and tells what is new. */
 void monitor_notice(struct monitor *m);
+
+/*
+ * The places of a process that the classifier placed. Returns 0 or -ENOMEM.
+ */
+int monitor_find_places(struct monitor *m, const struct proc *p,
+			struct placing *pl, struct proc_place *ret);
 
 /* Adds what a process grew by to its groups, once. */
 void monitor_count(struct monitor *m, struct proc *p, struct growth *growth);

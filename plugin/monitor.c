@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpuread.h"
+#include "exitread.h"
 #include "pssread.h"
 #include "series.h"
 #include "clocks.h"
@@ -69,6 +70,7 @@ void monitor_free(struct monitor *m)
 	classifier_close(&m->classifier);
 	pssread_close(m);
 	gpuread_close(m);
+	exitread_close(m);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
 	groups_done(&m->groups);
@@ -126,6 +128,7 @@ void monitor_count(struct monitor *m, struct proc *p, struct growth *growth)
 		}
 	}
 	series_count(p, growth);
+	exitread_count(m, p, growth);
 	growth->rows = 0;
 }
 
@@ -307,6 +310,7 @@ static void fold(struct monitor *m)
 			tell_hanging(m, &m->tab.entry[i]);
 	}
 	gpuread_fold(m);
+	exitread_hold(m);
 	groups_end(&m->groups, m->now.mono_ns);
 	groups_expire(&m->groups, m->now.mono_ns, m->rules->idle_ns);
 }
@@ -344,6 +348,7 @@ static void emit_self(struct monitor *m, value_fn *emit, void *arg)
 				  ? m->pss.plan.counts.oldest_ns
 				  : SELFSTAT_ABSENT;
 	gpuread_count_self(m);
+	exitread_tell(m);
 	selfstat_emit(self, emit, arg);
 	gpuread_emit_self(m, emit, arg);
 }
@@ -377,6 +382,7 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 			     "pidfile %s keeps whoever reads it waiting; until "
 			     "it can be read it names whom it named",
 			     m->classifier.look.hangs);
+	exitread_open(m);
 	m->tab.nobody_hangs = lane_stuck(m->runner.lane) == 0;
 	r = proctab_list(&m->tab, now); /* which processes exist? */
 	if (r == 0)
@@ -388,8 +394,10 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 		emit_self(m, emit, arg);
 		return r;
 	}
+	exitread_begin(m);
 	sample_and_classify(m); /* what did they use? which group is it? */
 	gpuread_begin(m);	/* who uses a GPU? */
+	exitread_take(m);	/* and those who ended? */
 	pssread_plan(m);	/* whose memory is read next? */
 	gpuread_finish(m);
 	series_assign(m); /* whose use is told by itself? */

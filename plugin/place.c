@@ -267,15 +267,15 @@ enum when {
 	NOW_ANYHOW,  /* with what is known */
 };
 
-static int find_places(struct monitor *m, const struct proc *p,
-		       struct placing *pl)
+int monitor_find_places(struct monitor *m, const struct proc *p,
+			struct placing *pl, struct proc_place *ret)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < m->tab.n_views; i++) {
 		monitor_keep_to_view(m, i, &pl->in[i]);
 		keep_from_series(m, &pl->in[i]);
-		r = find_place(m, p, i, &pl->in[i], &m->moving_to[i]);
+		r = find_place(m, p, i, &pl->in[i], &ret[i]);
 	}
 	return r;
 }
@@ -296,7 +296,7 @@ static bool ask_rules(struct monitor *m, struct proc_entry *e,
 	}
 	if (pl.pending && when == NOW_IF_SURE)
 		return false;
-	r = find_places(m, p, &pl);
+	r = monitor_find_places(m, p, &pl, m->moving_to);
 	p->flags &= ~(uint32_t)PROC_MAY_MOVE;
 	if (pl.may_move)
 		p->flags |= PROC_MAY_MOVE;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 
@@ -124,6 +125,11 @@ int procfs_open(struct procfs *fs, const struct procfs_options *o)
 			      st.st_size > 0;
 	prochost_open(fs);
 	return 0;
+}
+
+bool procfs_is_own(const struct procfs *fs)
+{
+	return fs->same_pids;
 }
 
 int procfs_renew(struct procfs *fs)
@@ -591,6 +597,30 @@ int procfs_exe(struct procfs *fs, struct procfs_pid *p, struct str *ret)
 		  STATX_NLINK, &stx) < 0 ||
 	    stx.stx_nlink == 0)
 		ret->n -= cut;
+	return 0;
+}
+
+int procfs_exe_file(struct procfs *fs, struct procfs_pid *p, uint64_t *ret_dev,
+		    uint64_t *ret_inode)
+{
+	struct guard *g = fs->guard;
+	int fd = at_fd(fs, p), r;
+	char path[PATH_SIZE];
+	char *buf = fs->buf;
+	struct statx stx;
+
+	path_of(path, p, p->live_tid, "exe");
+	fs->counts.n_calls++;
+	guard_enter(g);
+	r = statx(fd, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO,
+		  &stx);
+	come_back(g, buf, -1);
+	if (r < 0)
+		return outcome(errno);
+	if (!(stx.stx_mask & STATX_INO))
+		return PROC_ABSENT;
+	*ret_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	*ret_inode = stx.stx_ino;
 	return 0;
 }
 

@@ -121,6 +121,9 @@ void procfs_init(struct procfs *fs);
 int procfs_open(struct procfs *fs, const struct procfs_options *o);
 void procfs_close(struct procfs *fs);
 
+/* Is it a real one, in which numbers mean what they mean to us? */
+bool procfs_is_own(const struct procfs *fs);
+
 /*
  * Lists the processes into pid_list in ascending order, using
  * getdents64(2) and one buffer. Returns 0 or a negative errno.
@@ -175,6 +178,13 @@ int procfs_count_fds(struct procfs *fs, struct procfs_pid *p, uint64_t *ret);
  * file has no link left. PROC_GONE for a kernel thread.
  */
 int procfs_exe(struct procfs *fs, struct procfs_pid *p, struct str *ret);
+
+/*
+ * That file, as it is cached: nothing is asked of a file system that may not
+ * answer. Returns 0, PROC_ABSENT or another outcome.
+ */
+int procfs_exe_file(struct procfs *fs, struct procfs_pid *p, uint64_t *ret_dev,
+		    uint64_t *ret_inode);
 
 /* Takes the status text of one thread; for procfs_each_task(). */
 typedef void procfs_task_fn(void *arg, pid_t tid, struct str status);

@@ -17,6 +17,11 @@ bool proc_set_comm(struct proc *p, struct str comm);
 /* Closes its descriptors, too. */
 void proc_free(struct proctab *t, struct proc *p);
 
+/* Takes what an entry has; it is freed, or kept as one that left. */
+void proctab_leave_table(struct proctab *t, const struct proc_entry *e);
+
+void proctab_free_left(struct proctab *t);
+
 /* Was it seen to have run since the last tick? Without the gate: always. */
 static inline bool proc_has_run(const struct proctab *t, const struct proc *p)
 {

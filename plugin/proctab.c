@@ -38,6 +38,7 @@ void proctab_done(struct proctab *t)
 {
 	for (size_t i = 0; i < t->n_procs; i++)
 		proc_free(t, t->entry[i].proc);
+	proctab_free_left(t);
 	free(t->entry);
 	free(t->spare);
 	free(t->due);
@@ -99,27 +100,34 @@ static struct proc *with_views(const struct proc *p, size_t n, const int *from)
 	return q;
 }
 
+/* Those who are there, and then those who left. */
+static struct proc_entry *nth(struct proctab *t, size_t i)
+{
+	return i < t->n_procs ? &t->entry[i] : &t->left[i - t->n_procs];
+}
+
 int proctab_set_views(struct proctab *t, size_t n, const int *from)
 {
-	_cleanup_free_ struct proc **procs =
-	    calloc(t->n_procs + 1, sizeof(*procs));
-	size_t i;
+	size_t n_all = t->n_procs + t->n_left, i;
+	_cleanup_free_ struct proc **procs = calloc(n_all + 1, sizeof(*procs));
 
 	if (!procs)
 		return -ENOMEM;
-	for (i = 0; i < t->n_procs; i++) {
-		procs[i] = with_views(t->entry[i].proc, n, from);
-		if (!procs[i])
+	for (i = 0; i < n_all; i++) {
+		const struct proc *p = nth(t, i)->proc;
+
+		procs[i] = p ? with_views(p, n, from) : NULL;
+		if (p && !procs[i])
 			break;
 	}
-	if (i < t->n_procs) {
+	if (i < n_all) {
 		while (i-- > 0)
 			free(procs[i]);
 		return -ENOMEM;
 	}
-	for (i = 0; i < t->n_procs; i++) {
-		free(t->entry[i].proc);
-		t->entry[i].proc = procs[i];
+	for (i = 0; i < n_all; i++) {
+		free(nth(t, i)->proc);
+		nth(t, i)->proc = procs[i];
 	}
 	t->n_views = n;
 	return 0;
@@ -175,7 +183,7 @@ static int merge(struct proctab *t)
 		struct proc_entry *e = old < t->n_procs ? &t->entry[old] : NULL;
 
 		if (e && (e->pid < pid[i] || e->proc->flags & PROC_IS_GONE)) {
-			proc_free(t, e->proc);
+			proctab_leave_table(t, e);
 			old++;
 		} else if (e && e->pid == pid[i]) {
 			t->spare[n++] = *e;
@@ -189,7 +197,7 @@ static int merge(struct proctab *t)
 		}
 	}
 	for (; old < t->n_procs; old++)
-		proc_free(t, t->entry[old].proc);
+		proctab_leave_table(t, &t->entry[old]);
 	swap_arrays(t);
 	t->n_procs = n;
 	t->n_gone = 0;

@@ -43,6 +43,12 @@ enum proc_flag {
 	PROC_IS_QUEUED = 1 << 16, /* the monitor's, as is the next one */
 	PROC_IS_ANSWERED = 1 << 17,
 	PROC_IS_PASSED = 1 << 18, /* its answer changes things below it */
+	/*
+	 * Its counters stand still: its record tells of the rest. Who was in
+	 * its exit when it was first seen waits for the record of it all.
+	 */
+	PROC_ENDING = 1 << 19,
+	PROC_ENDED = 1 << 20, /* the record came */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */
@@ -139,6 +145,18 @@ struct proctab {
 	pid_t own_pid, own_tid; /* of the thread that makes this tick */
 	size_t n_gone;		/* entries that leave at the next list */
 	metric_mask rows[SOURCE_N], counters, swap_rows;
+
+	/*
+	 * Who left, while somebody keeps them: by a number that stays until
+	 * proctab_let_go(), with proc NULL where there is none.
+	 */
+	bool keeps_left;
+	struct proc_entry *left;
+	size_t n_left, left_cap;
+	uint32_t *left_now; /* who left since n_left_now was made 0 */
+	size_t n_left_now, left_now_cap;
+	uint32_t left_free; /* 1 + the number of a free place, or 0 */
+
 	size_t hand; /* where the search for idle kept descriptors goes on */
 	struct proctab_counts counts;
 };
@@ -209,10 +227,25 @@ struct proc_entry *proctab_find_pid(struct proctab *t, pid_t pid);
 struct proc_entry *proctab_find(struct proctab *t, pid_t pid, uint64_t start);
 
 /*
- * Its parent, or NULL: there is none, it ended, or cannot be seen. A number
- * that was given to a younger process since is nobody's parent.
+ * Its parent, or NULL: there is none, it ended before this tick, or cannot be
+ * seen. A number that was given to a younger process since is nobody's parent.
  */
 struct proc_entry *proctab_parent(struct proctab *t, const struct proc *p);
+
+/*
+ * Is the value of rows of SOURCE_TASKS that of its whole life, not what it
+ * was seen to grow by?
+ */
+bool proctab_tasks_are_whole(const struct proc *p);
+
+/* Forgets one who left. */
+void proctab_let_go(struct proctab *t, uint32_t number);
+
+/* Does it have its groups, and does what stat says count there? */
+static inline bool proc_is_counted(const struct proc *p)
+{
+	return p->start && !(p->flags & (PROC_NEW | PROC_ENDING | PROC_ENDED));
+}
 
 /*
  * From now on there are n views; from[i] is what view i was before, or -1.

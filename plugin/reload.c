@@ -180,6 +180,7 @@ static int adopt(struct monitor *m, struct ruleset *rs)
 	    .recheck_ns = rs->recheck_ns,
 	};
 	pssread_adopt(m);
+	m->exits.was_tried = false;
 	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
 	age_groups(m, number);
 	add_static_groups(m);

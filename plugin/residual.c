@@ -38,7 +38,7 @@ static bool is_in_view(const struct ruleset *rs, const struct group *g,
  * Totals are noted of all groups: views change, and what was is not growth.
  * What was counted before the rules changed counts as by the old ones.
  */
-static void take_groups(struct monitor *m, uint64_t *ret_grown)
+static void take_groups(struct monitor *m, struct residual_span *ret)
 {
 	const unsigned row[] = {row_of(RESIDUAL_USER), row_of(RESIDUAL_SYSTEM)};
 	const char *view = view_name(m->rules);
@@ -51,9 +51,13 @@ static void take_groups(struct monitor *m, uint64_t *ret_grown)
 		for (unsigned k = 0; k < RESIDUAL_N; k++) {
 			uint64_t total = g->total[row[k]];
 
-			if (counted || g->sum.counts)
-				ret_grown[k] += total - g->sum.seen[k];
+			if (counted || g->sum.counts) {
+				ret->groups[k] += total - g->sum.seen[k];
+				ret->exited_ns[k] +=
+				    g->exited_ns[k] - g->sum.seen_ns[k];
+			}
 			g->sum.seen[k] = total;
+			g->sum.seen_ns[k] = g->exited_ns[k];
 		}
 	}
 }
@@ -70,8 +74,10 @@ static void add_span(struct residual_span *sum, const struct residual_span *s)
 	sum->host.system += s->host.system;
 	sum->host.interrupts += s->host.interrupts;
 	sum->host.steal += s->host.steal;
-	for (unsigned k = 0; k < RESIDUAL_N; k++)
+	for (unsigned k = 0; k < RESIDUAL_N; k++) {
 		sum->groups[k] += s->groups[k];
+		sum->exited_ns[k] += s->exited_ns[k];
+	}
 }
 
 void residual_take(struct monitor *m)
@@ -91,7 +97,7 @@ void residual_take(struct monitor *m)
 		     .steal = growth_of(now.steal, r->last.steal)},
 	};
 	r->last = now;
-	take_groups(m, r->tick.groups);
+	take_groups(m, &r->tick);
 	if (r->has_begun) {
 		add_span(&r->total, &r->tick);
 		return;
@@ -115,9 +121,11 @@ static struct monitor_cpu in_us(const struct monitor *m,
 		metric_scale_counter(&ticks, scale, s->host.interrupts),
 	    .steal = metric_scale_counter(&ticks, scale, s->host.steal),
 	    .groups_user =
-		metric_scale_counter(user, scale, s->groups[RESIDUAL_USER]),
+		metric_scale_counter(user, scale, s->groups[RESIDUAL_USER]) +
+		s->exited_ns[RESIDUAL_USER] / 1000,
 	    .groups_system =
-		metric_scale_counter(syst, scale, s->groups[RESIDUAL_SYSTEM]),
+		metric_scale_counter(syst, scale, s->groups[RESIDUAL_SYSTEM]) +
+		s->exited_ns[RESIDUAL_SYSTEM] / 1000,
 	};
 }
 

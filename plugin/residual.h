@@ -27,6 +27,7 @@ enum {
 struct residual_span {
 	struct procfs_host_cpu host;
 	uint64_t groups[RESIDUAL_N];
+	uint64_t exited_ns[RESIDUAL_N]; /* beside that, by exit records */
 };
 
 struct residual {

@@ -186,6 +186,7 @@ struct rule_limits {
 	size_t cmdline;	   /* bytes of a command line that are matched */
 	unsigned kept_fds; /* 0: auto */
 	bool kept_fds_set;
+	bool no_exits; /* do not ask the kernel for exit records */
 };
 
 struct ruleset {

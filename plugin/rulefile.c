@@ -171,6 +171,23 @@ static int load_kept_fds(struct loader *l, void *into,
 	return 0;
 }
 
+static int load_exit_records(struct loader *l, void *into,
+			     const struct yaml_node *key,
+			     const struct yaml_node *value)
+{
+	struct ruleset *rs = into;
+	bool is_auto =
+	    value->kind == YAML_SCALAR && str_eq(value->text, STR("auto"));
+	bool on = true;
+	int r = 0;
+
+	if (!is_auto && !value_is_bool(value, &on))
+		r = value_refuse(l->d, key, value, "auto, or off");
+	if (!r)
+		rs->limits.no_exits = !on;
+	return r;
+}
+
 static int load_gate(struct loader *l, void *into, const struct yaml_node *key,
 		     const struct yaml_node *value)
 {
@@ -202,6 +219,7 @@ static int load_limits(struct loader *l, void *into,
 	    {"groups", load_groups},
 	    {"cmdline", load_cmdline_limit},
 	    {"kept_fds", load_kept_fds},
+	    {"exit_records", load_exit_records},
 	};
 
 	return mapping_load(l, into, key, value, rows, ARRAY_SIZE(rows));

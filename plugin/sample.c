@@ -13,6 +13,7 @@ struct task_count {
 
 struct proc_tasks {
 	size_t n, cap;
+	bool whole; /* counted since the process began */
 	struct task_count task[];
 };
 
@@ -26,6 +27,7 @@ void proc_take(struct proctab *t, struct proc *p, metric_mask found,
 	       const uint64_t *now, struct growth *g)
 {
 	bool born = (p->flags & PROC_NEW) && (p->flags & PROC_BORN);
+	bool stands = p->flags & (PROC_ENDING | PROC_ENDED);
 
 	for (metric_mask m = found; m; m &= m - 1) {
 		unsigned row = (unsigned)__builtin_ctzll(m);
@@ -37,6 +39,8 @@ void proc_take(struct proctab *t, struct proc *p, metric_mask found,
 		}
 		if (!(p->have & METRIC_BIT(row)))
 			was = born ? 0 : now[row];
+		if (stands)
+			was = now[row];
 		if (now[row] < was) {
 			t->counts.n_anomalies++;
 			keep_growth(g, row, 0);
@@ -227,9 +231,11 @@ static int sample_tasks(struct proctab *t, struct proc *p,
 	uint64_t now[METRIC_N_STORED];
 	size_t cap = 4; /* and some that come meanwhile */
 	struct task_walk w = {.t = t, .old = p->tasks};
+	bool born = p->flags & PROC_NEW && p->flags & PROC_BORN;
+	bool whole = p->tasks ? p->tasks->whole : born;
 	int r;
 
-	w.count_new = p->tasks || (p->flags & PROC_NEW && p->flags & PROC_BORN);
+	w.count_new = p->tasks || born;
 	for (metric_mask c = t->rows[SOURCE_STAT]; c; c &= c - 1)
 		if (metrics[__builtin_ctzll(c)].field == STAT_FIELD_THREADS)
 			cap += p->value[__builtin_ctzll(c)];
@@ -239,6 +245,7 @@ static int sample_tasks(struct proctab *t, struct proc *p,
 		r = tasks_reserve(&p->tasks, cap);
 	if (r < 0)
 		return r;
+	p->tasks->whole = whole;
 	w.old = p->tasks;
 	w.now = t->task_scratch;
 	w.now->n = 0;
@@ -255,6 +262,11 @@ static int sample_tasks(struct proctab *t, struct proc *p,
 	}
 	proc_take(t, p, t->rows[SOURCE_TASKS], now, g);
 	return 0;
+}
+
+bool proctab_tasks_are_whole(const struct proc *p)
+{
+	return p->tasks && p->tasks->whole;
 }
 
 void proctab_forget(struct proctab *t, struct proc *p, metric_mask wanted)

@@ -20,6 +20,7 @@ struct selfstat {
 	uint64_t unreadable_exe, unreadable_cgroup, unreadable_cmdline;
 	uint64_t stalls, regex_limits, anomalies, parse_errors, failed_reads;
 	uint64_t groups_refused;
+	uint64_t exit_records, exits, exits_lost, exits_unsettled;
 	uint64_t rules_ok, rules_generation;
 	uint64_t tick_wall_ns, tick_cpu_ns;
 };

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT */
+#include "exitread.h"
+#include "series.h"
+
+enum {
+	SWEEP_TICKS = 60,
+	ACCOUNTS_MAX = 65536,
+	RECORDS_MAX = 1 << 20,
+};
+
+/* Which counter of a process is which value of its record. */
+static const struct {
+	enum exit_value value;
+	enum metric_source source;
+	unsigned field;
+	const char *key;
+} same[] = {
+    {EXIT_MINFLT, SOURCE_STAT, STAT_FIELD_MINFLT, NULL},
+    {EXIT_MAJFLT, SOURCE_STAT, STAT_FIELD_MAJFLT, NULL},
+    {EXIT_READ_CHARS, SOURCE_IO, 0, "rchar"},
+    {EXIT_WRITE_CHARS, SOURCE_IO, 0, "wchar"},
+    {EXIT_READ_CALLS, SOURCE_IO, 0, "syscr"},
+    {EXIT_WRITE_CALLS, SOURCE_IO, 0, "syscw"},
+    {EXIT_READ_BYTES, SOURCE_IO, 0, "read_bytes"},
+    {EXIT_WRITE_BYTES, SOURCE_IO, 0, "write_bytes"},
+    {EXIT_NVCSW, SOURCE_TASKS, 0, "voluntary_ctxt_switches"},
+    {EXIT_NIVCSW, SOURCE_TASKS, 0, "nonvoluntary_ctxt_switches"},
+};
+
+static unsigned row_of(enum metric_source source, unsigned field,
+		       const char *key)
+{
+	for (unsigned row = 0; row < METRIC_N_STORED; row++) {
+		const struct metric *m = &metrics[row];
+
+		if (m->source == source && m->field == field &&
+		    (!key || strcmp(m->key, key) == 0))
+			return row;
+	}
+	return METRIC_N;
+}
+
+static void find_rows(struct exitread *x)
+{
+	memset(x->row, METRIC_N, sizeof(x->row));
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+		x->row[same[i].value] =
+		    (uint8_t)row_of(same[i].source, same[i].field, same[i].key);
+	for (unsigned i = 0; i < 2; i++) {
+		x->cpu_row[i] = row_of(SOURCE_STAT, STAT_FIELD_UTIME + i, NULL);
+		x->reaped_row[i] =
+		    row_of(SOURCE_STAT, STAT_FIELD_CUTIME + i, NULL);
+	}
+	x->threads_row = row_of(SOURCE_STAT, STAT_FIELD_THREADS, NULL);
+}
+
+static uint64_t ticks_to_ns(const struct monitor *m, uint64_t ticks)
+{
+	uint64_t hz = (uint64_t)m->fs.scale.ticks_per_second;
+
+	return ticks / hz * NSEC_PER_SEC + ticks % hz * NSEC_PER_SEC / hz;
+}
+
+static void forget_left(void *arg, void *ref)
+{
+	struct monitor *m = arg;
+
+	proctab_let_go(&m->tab, (uint32_t)((uintptr_t)ref - 1));
+}
+
+static void begin_listening(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+	struct exits_options usual = {0};
+	int r = EXITS_INSIDE;
+
+	if (procfs_is_own(&m->fs))
+		r = pump_open(&x->pump, &usual);
+	x->was_tried = !procfs_is_transient(r);
+	if (r != 0) {
+		x->outcome = r;
+		return;
+	}
+	x->outcome = 0;
+	x->is_open = true;
+	find_rows(x);
+	ledger_init(&x->ledger, forget_left, m);
+	pidmap_init(&x->by_pid, sizeof(uint32_t) * 2, RECORDS_MAX);
+	pidmap_init(&x->accounts, sizeof(struct account), ACCOUNTS_MAX);
+	m->tab.keeps_left = true;
+	m->groups.has_exits = true;
+	/* Without, no rule on a path takes what was not seen. */
+	if (exepath_init(&x->exes) == 0)
+		m->classifier.exes = &x->exes;
+}
+
+void exitread_close(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+
+	if (!x->is_open)
+		return;
+	m->classifier.exes = NULL;
+	m->tab.keeps_left = false;
+	ledger_done(&x->ledger);
+	/* Those who left since the ledger was asked last. */
+	for (size_t i = 0; i < m->tab.n_left_now; i++)
+		proctab_let_go(&m->tab, m->tab.left_now[i]);
+	m->tab.n_left_now = 0;
+	pump_close(&x->pump);
+	exepath_done(&x->exes);
+	pidmap_done(&x->by_pid);
+	pidmap_done(&x->accounts);
+	free(x->held);
+	free(x->end);
+	free(x->place);
+	free(x->newborn);
+	*x = (struct exitread){.was_tried = true};
+}
+
+void exitread_open(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+
+	if (x->was_tried)
+		return;
+	x->was_tried = true;
+	if (m->rules->limits.no_exits)
+		exitread_close(m);
+	else if (!x->is_open)
+		begin_listening(m);
+}
+
+void exitread_begin(struct monitor *m)
+{
+	if (m->exits.is_open)
+		ledger_begin(&m->exits.ledger, &m->now);
+}
+
+void exitread_count(struct monitor *m, const struct proc *p,
+		    const struct growth *growth)
+{
+	struct exitread *x = &m->exits;
+	uint64_t ns[2] = {0};
+
+	for (unsigned i = 0; x->is_open && i < 2; i++)
+		if (growth->rows & METRIC_BIT(x->reaped_row[i]))
+			ns[i] = ticks_to_ns(m, growth->by[x->reaped_row[i]]);
+	if (ns[0] || ns[1])
+		ledger_reaped(&x->ledger, (uint32_t)p->at.pid, ns[0], ns[1]);
+}
+
+/* What is known of a process. */
+static struct ledger_process known_of(const struct monitor *m,
+				      const struct proc_entry *e, void *ref)
+{
+	const struct exitread *x = &m->exits;
+	const struct proc *p = e->proc;
+	struct ledger_process known = {
+	    .pid = (uint32_t)e->pid,
+	    .n_threads = (uint32_t)p->value[x->threads_row],
+	    .start_ns = ticks_to_ns(m, p->start),
+	    .user_ns = ticks_to_ns(m, p->value[x->cpu_row[0]]),
+	    .system_ns = ticks_to_ns(m, p->value[x->cpu_row[1]]),
+	    .reaped_user_ns = ticks_to_ns(m, p->value[x->reaped_row[0]]),
+	    .reaped_system_ns = ticks_to_ns(m, p->value[x->reaped_row[1]]),
+	    .clock_ns = e->clock,
+	    .ref = ref,
+	};
+
+	for (unsigned i = 0; i < EXIT_N_VALUES; i++) {
+		unsigned row = x->row[i];
+
+		if (row == METRIC_N || !(p->have & METRIC_BIT(row)) ||
+		    (metrics[row].source == SOURCE_TASKS &&
+		     !proctab_tasks_are_whole(p)))
+			continue;
+		known.value[i] = p->value[row];
+		known.have |= EXIT_BIT(i);
+	}
+	return known;
+}
+
+static void tell_who_left(struct monitor *m)
+{
+	struct proctab *t = &m->tab;
+
+	for (size_t i = 0; i < t->n_left_now; i++) {
+		uint32_t number = t->left_now[i];
+		void *ref = (void *)(uintptr_t)(number + 1);
+		struct ledger_process known =
+		    known_of(m, &t->left[number], ref);
+
+		ledger_left(&m->exits.ledger, &known);
+	}
+	t->n_left_now = 0;
+}
+
+static void count_in(const struct exitread *x, struct group *g,
+		     const struct ledger_slice *s)
+{
+	if (!g)
+		return;
+	group_count_exited(g, s->user_ns, s->system_ns);
+	for (uint32_t have = s->have; have; have &= have - 1) {
+		unsigned i = (unsigned)__builtin_ctz(have);
+		unsigned row = x->row[i];
+
+		if (row < METRIC_N && g->wanted & METRIC_BIT(row))
+			group_count(g, row, s->value[i]);
+	}
+	g->idle_since_ns = 0; /* it begins anew if it has no member */
+}
+
+/* The last slice of one that was counted, in its groups and series. */
+static void count_slice(struct monitor *m, const struct proc *p,
+			const struct ledger_slice *s)
+{
+	for (size_t v = 0; v < m->tab.n_views; v++) {
+		count_in(&m->exits, p->place[v].group, s);
+		if (p->member)
+			count_in(&m->exits, p->member->in[v].series, s);
+	}
+}
+
+/*
+ * A kernel that does not tell threads from processes: some process with
+ * threads has the same parent and user.
+ */
+static bool may_be_thread(const struct monitor *m, const struct exitrec *r)
+{
+	for (size_t i = 0; i < m->tab.n_procs; i++) {
+		const struct proc *p = m->tab.entry[i].proc;
+
+		if (p->start && (uint32_t)p->ppid == r->ppid &&
+		    p->value[m->exits.threads_row] > 1 &&
+		    (!(p->flags & PROC_UID_KNOWN) || p->uid == r->uid))
+			return true;
+	}
+	return false;
+}
+
+/* Nobody counted it: what it used is in its record alone. */
+static void take_whole(struct monitor *m, const struct exitrec *r, bool may_ask,
+		       struct ledger_slice *ret)
+{
+	struct exitrec sure = *r;
+
+	if (may_ask && may_be_thread(m, r))
+		return;
+	sure.flags &= ~(uint32_t)EXIT_UNSURE;
+	ledger_take(&m->exits.ledger, &sure, NULL, ret);
+}
+
+const struct exitrec *exitread_record(const struct monitor *m, size_t i)
+{
+	const struct exitread *x = &m->exits;
+
+	return i < x->n_held ? &x->held[i] : &x->came[i - x->n_held];
+}
+
+static void take_one(struct monitor *m, size_t i)
+{
+	struct exitread *x = &m->exits;
+	const struct exitrec *r = exitread_record(m, i);
+	struct exitread_end *end = &x->end[i];
+	struct proc_entry *e = proctab_find_pid(&m->tab, (pid_t)r->pid);
+	struct ledger_process live;
+	struct ledger_slice s;
+
+	if (e && (!e->proc->start || e->proc->flags & PROC_ENDED))
+		e = NULL;
+	if (e)
+		live = known_of(m, e, NULL);
+	ledger_take(&x->ledger, r, e ? &live : NULL, &s);
+	*end = (struct exitread_end){.was_gone = s.was_gone};
+	if (s.kind == LEDGER_LAST_SLICE && s.was_gone) {
+		end->left = (uint32_t)(uintptr_t)s.ref;
+		count_slice(m, m->tab.left[end->left - 1].proc, &s);
+	} else if (s.kind == LEDGER_LAST_SLICE && e) {
+		end->entry = (uint32_t)(e - m->tab.entry) + 1;
+		if (proc_is_counted(e->proc))
+			count_slice(m, e->proc, &s);
+		else
+			take_whole(m, r, false, &s);
+		e->proc->flags |= PROC_ENDED;
+		e->proc->flags &= ~(uint32_t)PROC_BORN;
+	} else if (s.kind == LEDGER_UNSURE) {
+		take_whole(m, r, true, &s);
+	}
+	end->kind = s.kind;
+	end->total_user_ns = s.total_user_ns;
+	end->total_system_ns = s.total_system_ns;
+	end->reaped_user_ns = s.reaped_user_ns;
+	end->reaped_system_ns = s.reaped_system_ns;
+}
+
+struct proc *exitread_proc(const struct monitor *m, size_t i)
+{
+	const struct exitread_end *end = &m->exits.end[i];
+
+	if (end->left)
+		return m->tab.left[end->left - 1].proc;
+	if (end->entry &&
+	    !(m->tab.entry[end->entry - 1].proc->flags & PROC_NEW))
+		return m->tab.entry[end->entry - 1].proc;
+	return NULL;
+}
+
+const struct proc_place *exitread_places(const struct monitor *m, size_t i)
+{
+	const struct proc *p = exitread_proc(m, i);
+
+	if (p)
+		return p->place;
+	if (m->exits.end[i].kind == LEDGER_WHOLE_LIFE)
+		return m->exits.place + m->exits.end[i].place;
+	return NULL;
+}
+
+/* Groups that count the same have one number. */
+static uint32_t account_of(struct monitor *m, const struct proc_place *place)
+{
+	struct account want = {0}, *a;
+	size_t size = sizeof(want.group);
+
+	for (size_t v = 0; v < m->tab.n_views; v++)
+		want.group[v] = place[v].group;
+	want.number =
+	    (uint32_t)hash_bytes((struct str){(char *)want.group, size});
+	for (;; want.number++) {
+		want.number = MAX(want.number, UINT32_C(1));
+		a = pidmap_find(&m->exits.accounts, want.number);
+		if (!a)
+			break;
+		if (memcmp(a->group, want.group, size) == 0)
+			return want.number;
+	}
+	a = pidmap_add(&m->exits.accounts, want.number);
+	if (a)
+		*a = want;
+	return want.number;
+}
+
+static void count_whole(struct monitor *m, const struct exitrec *r,
+			const struct exitread_end *end,
+			const struct proc_place *place)
+{
+	struct ledger_slice s = {
+	    .user_ns = end->total_user_ns,
+	    .system_ns = end->total_system_ns,
+	    .have = r->have,
+	};
+
+	memcpy(s.value, r->value, sizeof(s.value));
+	for (size_t v = 0; v < m->tab.n_views; v++) {
+		count_in(&m->exits, place[v].group, &s);
+		if (place[v].group)
+			group_count_birth(place[v].group);
+	}
+}
+
+/* Counts what has to be, and notes for whom. */
+static void settle_one(struct monitor *m, size_t i)
+{
+	struct exitread *x = &m->exits;
+	const struct exitread_end *end = &x->end[i];
+	const struct proc_place *place = exitread_places(m, i);
+	struct ledger_slice s = {
+	    .kind = end->kind,
+	    .was_gone = end->was_gone,
+	    .total_user_ns = end->total_user_ns,
+	    .total_system_ns = end->total_system_ns,
+	    .reaped_user_ns = end->reaped_user_ns,
+	    .reaped_system_ns = end->reaped_system_ns,
+	};
+
+	if (end->kind == LEDGER_UNSURE || end->waits)
+		return;
+	if (end->kind == LEDGER_WHOLE_LIFE)
+		count_whole(m, exitread_record(m, i), end, place);
+	ledger_charge(&x->ledger, exitread_record(m, i), &s,
+		      place ? account_of(m, place) : 0);
+}
+
+static void give(void *arg, uint32_t account, uint64_t user_ns,
+		 uint64_t system_ns)
+{
+	struct monitor *m = arg;
+	const struct account *a = pidmap_find(&m->exits.accounts, account);
+
+	for (size_t v = 0; a && v < m->tab.n_views; v++)
+		if (a->group[v])
+			group_count_exited(a->group[v], user_ns, system_ns);
+}
+
+/* Those who wait, and what came of their records, for the next tick. */
+static void hold_back(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+	size_t n_waiting = 0, n = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		n_waiting += x->end[i].waits;
+	if (array_reserve(&x->held, &x->held_cap, n_waiting, sizeof(*x->held)) <
+	    0) {
+		x->n_lost += n_waiting;
+		n_waiting = 0;
+	}
+	/* They waited not longer than one tick: they are of those that came. */
+	for (size_t i = x->n_held; n_waiting && i < x->n; i++) {
+		if (!x->end[i].waits)
+			continue;
+		x->held[n] = x->came[i - x->n_held];
+		x->end[n] = x->end[i];
+		x->end[n].entry = 0; /* numbers of the table are others then */
+		x->end[n++].waits = false;
+	}
+	x->n_held = n;
+}
+
+static bool keep_none(_unused_ void *arg, _unused_ void *entry)
+{
+	return false;
+}
+
+static bool lives(void *arg, uint32_t pid)
+{
+	struct monitor *m = arg;
+
+	return proctab_find_pid(&m->tab, (pid_t)pid) != NULL;
+}
+
+static void clean_up(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+
+	for (size_t i = 0; i < x->n; i++)
+		if (x->end[i].left)
+			proctab_let_go(&m->tab, x->end[i].left - 1);
+	hold_back(m);
+	pidmap_sweep(&x->by_pid, keep_none, NULL);
+	pidmap_sweep(&x->accounts, keep_none, NULL);
+	if (++x->n_ticks % SWEEP_TICKS == 0)
+		pump_sweep(&x->pump, lives, m);
+}
+
+void exitread_take(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+	size_t n = 0;
+
+	if (!x->is_open)
+		return;
+	tell_who_left(m);
+	/* What could not be had now comes in the next tick, or is counted. */
+	(void)pump_take(&x->pump, &x->came, &n);
+	x->n_records += n;
+	if (array_reserve(&x->end, &x->end_cap, x->n_held + n,
+			  sizeof(*x->end)) < 0) {
+		x->n_lost += n;
+		n = 0;
+	}
+	x->n = x->n_held + n;
+	for (size_t i = x->n_held; i < x->n; i++)
+		take_one(m, i);
+	exitread_place(m);
+	for (size_t i = 0; i < x->n; i++)
+		settle_one(m, i);
+	ledger_end(&x->ledger, give, m);
+	clean_up(m);
+}
+
+static void hold(struct monitor *m, const struct proc *p)
+{
+	for (size_t v = 0; v < m->tab.n_views; v++) {
+		if (p->place[v].group)
+			p->place[v].group->is_awaited = true;
+		if (p->member && p->member->in[v].series)
+			p->member->in[v].series->is_awaited = true;
+	}
+}
+
+void exitread_hold(struct monitor *m)
+{
+	const struct proctab *t = &m->tab;
+
+	if (!m->exits.is_open)
+		return;
+	for (size_t i = 0; i < t->n_left; i++)
+		if (t->left[i].proc)
+			hold(m, t->left[i].proc);
+	for (size_t i = 0; t->n_gone && i < t->n_procs; i++)
+		if (t->entry[i].proc->flags & PROC_IS_GONE)
+			hold(m, t->entry[i].proc);
+}
+
+static void tell_why_not(struct monitor *m)
+{
+	static const char *const why[] = {
+	    [EXITS_MISSING] = "this kernel has no taskstats",
+	    [EXITS_DENIED] = "that takes CAP_NET_ADMIN",
+	    [EXITS_INSIDE] = "it gives them in its initial namespaces alone",
+	};
+	int r = m->exits.outcome;
+
+	if (m->told.no_exits || r == 0 || !m->fs.same_pids)
+		return;
+	m->told.no_exits = true;
+	monitor_tell(m, MONITOR_INFO,
+		     "no exit records from the kernel (%s): what processes use "
+		     "after their last reading is not counted, nor those that "
+		     "come and go between two",
+		     r < 0 ? strerror(-r) : why[r]);
+}
+
+void exitread_tell(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+	struct selfstat *self = &m->self;
+	struct pump_state s;
+
+	self->exit_records = x->is_open;
+	self->exits = self->exits_lost = self->exits_unsettled =
+	    SELFSTAT_ABSENT;
+	if (!x->is_open) {
+		tell_why_not(m);
+		return;
+	}
+	s = pump_look(&x->pump);
+	self->exits = x->n_records;
+	self->exits_lost = s.n_lost + s.n_bad + x->n_lost;
+	self->exits_unsettled = x->ledger.counts.n_unsettled;
+	if (!self->exits_lost || m->told.exits_lost)
+		return;
+	m->told.exits_lost = true;
+	monitor_tell(m, MONITOR_WARNING,
+		     "%zu exit records were lost: more processes ended than "
+		     "could be noted; _self/total_operations-exits_lost goes "
+		     "on counting",
+		     (size_t)self->exits_lost);
+}
