@@ -294,11 +294,16 @@ point 'resident memory is what the kernel says' "$(
 "$work/burn$id" -c 'while :; do :; done' 7>&- 8>&- &
 burner=$!
 pids="$pids $burner"
-sleep 1.5
+# Sets $burnt to its CPU time, in microseconds.
+burns_enough() {
+	burnt=$(sed 's/.*) //' "/proc/$burner/stat" |
+		awk -v hz="$hz" '{ printf "%.0f", ($12 + $13) * 1000000 / hz }')
+	[ "$burnt" -ge 300000 ]
+}
+await 60 burns_enough || true
 kill -STOP "$burner"
 sleep 0.1
-burnt=$(sed 's/.*) //' "/proc/$burner/stat" |
-	awk -v hz="$hz" '{ printf "%.0f", ($12 + $13) * 1000000 / hz }')
+burns_enough || true
 
 has_burnt() {
 	user=$(value burn ps_cputime 1) syst=$(value burn ps_cputime 2)
