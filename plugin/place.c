@@ -76,11 +76,15 @@ static struct group *static_group(struct monitor *m, const struct name *n,
 				  collect_mask collect)
 {
 	struct name_result name;
+	struct group *g;
 
 	if (!n)
 		return NULL;
 	monitor_static_name(n, &name);
-	return groups_get(&m->groups, name.text, collect);
+	g = groups_get(&m->groups, name.text, collect);
+	if (g && g->is_series)
+		series_yield(m, g);
+	return g;
 }
 
 /*
@@ -574,8 +578,11 @@ static void begin_placing(struct monitor *m)
 	watch_stalls(m);
 	m->n_waiting = 0;
 	if (array_reserve(&m->waiting, &m->waiting_cap, m->tab.n_procs,
-			  sizeof(*m->waiting)) < 0)
-		m->n_fresh = 0;
+			  sizeof(*m->waiting)) == 0)
+		return;
+	for (size_t i = 0; i < m->n_fresh; i++)
+		place_later(m, &m->tab.entry[m->fresh[i]], -ENOMEM);
+	m->n_fresh = 0;
 }
 
 void monitor_place(struct monitor *m)

@@ -61,8 +61,11 @@ static void add_static(struct monitor *m, const struct name *n,
 		return;
 	monitor_static_name(n, &name);
 	g = groups_get(&m->groups, name.text, collect);
-	if (g)
-		g->is_static = true;
+	if (!g)
+		return;
+	if (g->is_series)
+		series_yield(m, g);
+	g->is_static = true;
 }
 
 /* Groups with a name of their own are there before their first member. */

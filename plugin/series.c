@@ -364,6 +364,18 @@ static void find_candidates(struct monitor *m)
 	}
 }
 
+void series_yield(struct monitor *m, struct group *g)
+{
+	g->is_series = g->is_silent = false;
+	for (size_t i = 0; i < m->tab.n_procs; i++) {
+		struct proc *p = m->tab.entry[i].proc;
+
+		for (size_t v = 0; p->member && v < RULE_VIEWS_MAX; v++)
+			if (p->member->in[v].series == g)
+				p->member->in[v].series = NULL;
+	}
+}
+
 void series_assign(struct monitor *m)
 {
 	if (!m->rules->has_series)

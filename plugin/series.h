@@ -34,5 +34,8 @@ void series_count(struct proc *p, const struct growth *growth);
 /* The rows that the choice among members needs. */
 metric_mask series_wanted(const struct monitor *m, const struct proc *p);
 
+/* A rule wants the name: it is the rule's group now, members get another. */
+void series_yield(struct monitor *m, struct group *g);
+
 /* Once in a tick, before folding: who has a series? Counts into it. */
 void series_assign(struct monitor *m);
