@@ -25,7 +25,7 @@ point() {
 
 # Scripts are known by their first line, whatever their name is.
 scripts=
-for file in autogen.sh .ci/run contrib/* tests/* tests/fuzz/*; do
+for file in autogen.sh .ci/run contrib/* contrib/stores/* tests/* tests/fuzz/*; do
 	[ -f "$file" ] || continue
 	if head -n 1 "$file" | grep -aqE '^#!.*[/ ](ba)?sh$'; then
 		scripts="$scripts $file"
