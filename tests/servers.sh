@@ -64,12 +64,13 @@ start() {
 
 # await SECONDS COMMAND...: until it succeeds, or fails.
 await() {
-	rounds=$(($1 * 10))
+	until=$(($(date +%s) + $1)) pause=0.1 rounds=0
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		rounds=$((rounds - 1))
-		[ "$rounds" -gt 0 ] || return 1
-		sleep 0.1
+		[ "$(date +%s)" -lt "$until" ] || return 1
+		rounds=$((rounds + 1))
+		[ "$rounds" -lt 50 ] || pause=1
+		sleep "$pause"
 	done
 }
 
@@ -262,6 +263,7 @@ LOG_ROTATION = False
 STORAGE_DIR = "$dir"
 INDEX_FILE = "$dir/index"
 STANDARD_DIRS = ["$whisper"]
+FIND_TIMEOUT = FETCH_TIMEOUT = 120
 CARBONLINK_HOSTS = ["127.0.0.1:$carbon_query_port"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3",
     "NAME": "$dir/db"}}
@@ -304,7 +306,7 @@ graphite_render() {
 		set -- "$@" --data-urlencode "$parameter"
 		shift
 	done
-	curl -sS -m 60 -G "$graphite_url/render" -d "format=$format" \
+	curl -sS -m 120 -G "$graphite_url/render" -d "format=$format" \
 		--data-urlencode "target=$target" "$@"
 }
 
@@ -354,7 +356,7 @@ END
 influx_query() {
 	database=$1 query=$2
 	shift 2
-	curl -sS -m 60 -G -H 'Accept: application/csv' "$@" \
+	curl -sS -m 120 -G -H 'Accept: application/csv' "$@" \
 		"$influx_url/query" -d "db=$database" --data-urlencode "q=$query"
 }
 
@@ -385,6 +387,6 @@ start_prometheus() {
 
 # prometheus_query QUERY: as JSON.
 prometheus_query() {
-	curl -sS -m 60 -G "$prometheus_url/api/v1/query" \
+	curl -sS -m 120 -G "$prometheus_url/api/v1/query" \
 		--data-urlencode "query=$1"
 }

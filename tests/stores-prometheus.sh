@@ -9,7 +9,7 @@
 need 'Prometheus' prometheus
 if ! has_plugin write_prometheus; then
 	skip 'Prometheus' 'no write_prometheus, or not all that it links'
-	echo "1..$n"
+	plan
 	exit 0
 fi
 
@@ -95,7 +95,7 @@ has_all() {
 		cut -f1 "$work/got" | sort -u | cmp -s - "$work/names"
 }
 point 'of 1,000 groups every value arrives' "$(
-	await 100 has_all || {
+	await 300 has_all || {
 		cut -f1 "$work/got" | sort -u >"$work/have"
 		wc -l <"$work/have"
 		comm -3 "$work/names" "$work/have" | head -n 10
@@ -105,4 +105,4 @@ point 'of 1,000 groups every value arrives' "$(
 	agree "$work/want" "$work/got" 1 holes)"
 stop "$many"
 
-echo "1..$n"
+plan

@@ -10,34 +10,18 @@
 # shellcheck disable=SC2034,SC2154
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
-LC_ALL=C
-export LC_ALL
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:-.}/tests/tap.sh"
 # shellcheck source=tests/servers.sh
 . "$src/tests/servers.sh"
 
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-	fi
-}
-
-# skip NAME REASON: what is missing is a failure where CI=true.
+# skip NAME REASON: what is missing is a failure where CI=true, unless the
+# distribution has none.
 skip() {
 	if [ "${CI:-}" = true ] && [ "$2" = "${2% has none}" ]; then
 		point "$1" "$2, and CI=true"
 	else
-		n=$((n + 1))
-		echo "ok $n - $1 # SKIP $2"
+		leave_out "$1" "$2"
 	fi
 }
 
@@ -57,7 +41,7 @@ need() {
 	[ -f "$build/.libs/proctally.so" ] || reason='no plugin'
 	[ -n "$reason" ] || return 0
 	skip "$name" "$reason"
-	echo "1..$n"
+	plan
 	exit 0
 }
 
@@ -272,7 +256,7 @@ agree() {
 # expected: what must be among the names of the group that has three members,
 # as the command tells it, "TYPE INSTANCE DS".
 expected() {
-	"$build/proctally" dump --rules "$work/rules.yaml" --format influx \
+	"$command" dump --rules "$work/rules.yaml" --format influx \
 		--count 1 2>/dev/null | awk '
 	/,group=idle\.three,/ {
 		type = $1
