@@ -97,7 +97,6 @@ findings=$(
 	await 60 app_rows store db1.example.org 8 || tail -n 20 "$work/one/log"
 	await 60 app_rows store web2 8 || tail -n 20 "$work/two/log"
 	await 60 app_rows store store.example.org 8 || tail -n 20 "$work/store/log")
-kill "$burner"
 point 'each host arrives by its own name, be it set or found' "$findings$(
 	find "$work/store/csv" -mindepth 1 -maxdepth 1 -type d |
 		sed 's|.*/||' | sort | tr '\n' ' ' |
@@ -120,6 +119,7 @@ point 'groups of one name are apart' "$(
 		[ "$(cut -f3 "$work/out")" = "${value#*:}.0" ] ||
 			cat "$work/out"
 	done)"
+kill "$burner"
 stop "$one" "$two" "$store"
 
 plan
