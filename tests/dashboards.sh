@@ -80,7 +80,8 @@ pids="$pids $!"
 
 cat >"$work/rules.yaml" <<END
 defaults:
-  collect: {reaped: true, rss_split: true, fd_limit: true, ctx: true}
+  collect:
+    {reaped: true, exited: true, rss_split: true, fd_limit: true, ctx: true}
 rules:
 - {name: idle.three, comm: idle$id, collect: {pss: {every: 1s}}}
 - {name: burn, comm: [burn$id, sleep]}
