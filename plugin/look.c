@@ -137,7 +137,7 @@ static int read_stat(struct proctab *t, struct proc_entry *e, struct str *text)
 	if (p->at.keep && !was_kept && !keptfd_has_room(&t->fs->kept))
 		make_room(t);
 	/* Of one that did not run little more than stat is read. */
-	if (!p->start || proc_has_run(t, p))
+	if (!p->start || proc_has_run(t, p) || p->flags & PROC_MISSED)
 		r = procfs_enter(t->fs, &p->at);
 	if (r == 0)
 		r = procfs_read(t->fs, &p->at, PROCFS_STAT, text);

@@ -155,6 +155,8 @@ struct monitor {
 	char *rules_path, *proc_path, *sys_path;
 	struct file_mark rules_mark;
 	bool rules_looked;     /* the mark is of some earlier look */
+	bool lacks_groups;     /* static ones, for want of memory */
+	int rules_missed;      /* errno of a look that is repeated */
 	struct ruleset *rules; /* NULL until a file was good */
 	struct procfs fs;
 	struct proctab tab;

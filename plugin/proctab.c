@@ -440,7 +440,7 @@ void proc_mark_gone(struct proctab *t, struct proc *p)
 
 void proctab_try_again(struct proctab *t, struct proc_entry *e, int r)
 {
-	e->proc->flags |= PROC_LOOK_AGAIN;
+	e->proc->flags |= PROC_LOOK_AGAIN | PROC_MISSED;
 	t->counts.n_failed += procfs_is_transient(r);
 }
 

@@ -49,6 +49,7 @@ enum proc_flag {
 	 */
 	PROC_ENDING = 1 << 19,
 	PROC_ENDED = 1 << 20, /* the record came */
+	PROC_MISSED = 1 << 21, /* it ran, and was not read whole */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */

@@ -8,19 +8,24 @@ enum {
 	TELL_MAX = 20, /* messages of one file that are told */
 };
 
-static struct file_mark look_at(const char *path)
+/* Returns 0; or a negative errno that says nothing of the file. */
+static int look_at(const char *path, struct file_mark *ret)
 {
 	struct stat st;
 
+	*ret = (struct file_mark){0};
 	if (stat(path, &st) < 0)
-		return (struct file_mark){0};
-	return (struct file_mark){
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES
+			   ? 0
+			   : -errno;
+	*ret = (struct file_mark){
 	    .dev = st.st_dev,
 	    .ino = st.st_ino,
 	    .size = st.st_size,
 	    .ctime = st.st_ctim,
 	    .there = true,
 	};
+	return 0;
 }
 
 static bool is_same_file(const struct file_mark *a, const struct file_mark *b)
@@ -50,35 +55,41 @@ static void tell_diag(struct monitor *m, const struct diag *d)
 			     d->file);
 }
 
-/* One that needs no member to be told of. */
-static void add_static(struct monitor *m, const struct name *n,
+/* One that needs no member to be told of; false if memory is out. */
+static bool add_static(struct monitor *m, const struct name *n,
 		       collect_mask collect)
 {
 	struct name_result name;
 	struct group *g;
 
 	if (!n || !name_is_static(n))
-		return;
+		return true;
 	monitor_static_name(n, &name);
 	g = groups_get(&m->groups, name.text, collect);
 	if (!g)
-		return;
+		return false;
 	if (g->is_series)
 		series_yield(m, g);
 	g->is_static = true;
+	return true;
 }
 
-/* Groups with a name of their own are there before their first member. */
+/*
+ * Groups with a name of their own are there before their first member; one
+ * for which there was no memory is added in a later tick.
+ */
 static void add_static_groups(struct monitor *m)
 {
 	struct ruleset *rs = m->rules;
+	bool all = true;
 
 	for (size_t i = 0; i < m->groups.n_groups; i++)
 		m->groups.group[i]->is_static = false;
 	for (size_t i = 0; i < rs->n_rules; i++)
-		add_static(m, rs->rule[i].name, rs->rule[i].collect);
+		all &= add_static(m, rs->rule[i].name, rs->rule[i].collect);
 	for (size_t i = 0; i < rs->n_views; i++)
-		add_static(m, rs->view[i].other, rs->view[i].collect);
+		all &= add_static(m, rs->view[i].other, rs->view[i].collect);
+	m->lacks_groups = !all;
 }
 
 static bool is_same_rule(const struct rule *a, const struct rule *b)
@@ -192,35 +203,47 @@ static int adopt(struct monitor *m, struct ruleset *rs)
 	return 0;
 }
 
-void monitor_reload(struct monitor *m)
+/* Loads and adopts them; returns 0, -EINVAL or what may pass. */
+static int load(struct monitor *m)
 {
-	struct file_mark mark = look_at(m->rules_path);
 	struct ruleset *rs = NULL;
 	struct diag d;
 	int r;
 
-	if (m->rules_looked && is_same_file(&mark, &m->rules_mark))
-		return;
-	m->rules_looked = true;
-	m->rules_mark = mark;
 	diag_init(&d, m->rules_path);
 	r = rulefile_load(m->rules_path, &d, &rs);
-	tell_diag(m, &d);
+	/* A look that is repeated has told of itself. */
+	if (r == 0 || r == -EINVAL || r != m->rules_missed)
+		tell_diag(m, &d);
 	diag_done(&d);
 	if (r == 0) {
 		r = adopt(m, rs);
 		if (r < 0)
 			ruleset_free(rs);
 	}
-	/* Out of memory: as if it had not been looked at. */
-	if (r == -ENOMEM)
-		m->rules_looked = false;
+	return r;
+}
+
+void monitor_reload(struct monitor *m)
+{
+	struct file_mark mark;
+	int r = look_at(m->rules_path, &mark), missed = m->rules_missed;
+
+	if (m->lacks_groups)
+		add_static_groups(m);
+	if (m->rules_looked && (r < 0 || is_same_file(&mark, &m->rules_mark)))
+		return;
+	r = load(m);
+	m->rules_mark = mark;
 	m->self.rules_ok = r == 0;
+	m->rules_missed = r < 0 && r != -EINVAL ? r : 0;
+	/* Out of memory, say: as if it had not been looked at. */
+	m->rules_looked = !m->rules_missed;
 	if (r == 0) {
 		m->self.rules_generation++;
 		monitor_tell(m, MONITOR_INFO, "%s: %zu rules in use",
-			     m->rules_path, rs->n_rules);
-	} else {
+			     m->rules_path, m->rules->n_rules);
+	} else if (!m->rules_missed || m->rules_missed != missed) {
 		monitor_tell(m, MONITOR_ERROR, "%s: not used%s", m->rules_path,
 			     m->rules
 				 ? "; the rules before it go on"

@@ -415,6 +415,13 @@ static ssize_t read_whole(int fd, char *buf, size_t size)
 	return (ssize_t)n;
 }
 
+/* Will it stay so until somebody changes something there? */
+static bool is_of_file(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -EPERM ||
+	       r == -EISDIR || r == -ELOOP || r == -ENAMETOOLONG;
+}
+
 int rulefile_load(const char *path, struct diag *d, struct ruleset **ret)
 {
 	/* One more than is allowed, so that the parser sees what is not. */
@@ -435,7 +442,7 @@ int rulefile_load(const char *path, struct diag *d, struct ruleset **ret)
 	if (n < 0) {
 		errno = (int)-n;
 		diag_add(d, DIAG_ERROR, 0, 0, "%m");
-		return -EINVAL;
+		return is_of_file((int)n) ? -EINVAL : (int)n;
 	}
 	return rulefile_parse((struct str){buf, (size_t)n}, d, ret);
 }

@@ -15,7 +15,8 @@
 
 /*
  * Reads a file of at most 1 MiB. Returns 0; -EINVAL with errors in d (an
- * unreadable file is one, too, with its errno in the text); or -ENOMEM.
+ * unreadable file is one, too, with its errno in the text); or -ENOMEM or
+ * another errno that says nothing of the file: later it may do.
  */
 int rulefile_load(const char *path, struct diag *d, struct ruleset **ret);
 

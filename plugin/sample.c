@@ -52,6 +52,15 @@ void proc_take(struct proctab *t, struct proc *p, metric_mask found,
 	p->have |= found;
 }
 
+/*
+ * A failure of ours says nothing of a process: for one tick what it had
+ * stands, or the sum over its group would fall by that.
+ */
+static bool is_unknown(const struct proc *p, int r)
+{
+	return r >= 0 || p->flags & PROC_MISSED;
+}
+
 /* Gauges of one source that were not found again are not known any more. */
 static void drop_gauges(const struct proctab *t, struct proc *p,
 			metric_mask rows, metric_mask found)
@@ -80,7 +89,8 @@ static int sample_keys(struct proctab *t, struct proc *p,
 		found = proctext_parse_keys(source, text, t->rows[source], now);
 		proc_take(t, p, found, now, g);
 	}
-	drop_gauges(t, p, t->rows[source], found);
+	if (is_unknown(p, r))
+		drop_gauges(t, p, t->rows[source], found);
 	return r;
 }
 
@@ -119,10 +129,13 @@ static int sample_fds(struct proctab *t, struct proc *p, _unused_ metric_mask m,
 	uint64_t n;
 	int r;
 
-	p->have &= ~METRIC_BIT(row);
-	if (proc_is_zombie(p))
+	if (proc_is_zombie(p)) {
+		p->have &= ~METRIC_BIT(row);
 		return 0;
+	}
 	r = procfs_count_fds(t->fs, &p->at, &n);
+	if (is_unknown(p, r))
+		p->have &= ~METRIC_BIT(row);
 	if (r == 0) {
 		p->value[row] = n;
 		p->have |= METRIC_BIT(row);
@@ -139,9 +152,10 @@ static int sample_limits(struct proctab *t, struct proc *p,
 	uint64_t n, limit;
 	int r = 0;
 
-	p->have &= ~METRIC_BIT(row);
-	if (proc_is_zombie(p) || p->flags & PROC_KERNEL)
+	if (proc_is_zombie(p) || p->flags & PROC_KERNEL) {
+		p->have &= ~METRIC_BIT(row);
 		return 0;
+	}
 	/* Just counted, where the number itself is wanted, too. */
 	if (p->have & t->rows[SOURCE_FDS])
 		n = p->value[only_row(t, SOURCE_FDS)];
@@ -151,6 +165,8 @@ static int sample_limits(struct proctab *t, struct proc *p,
 		r = procfs_read(t->fs, &p->at, PROCFS_LIMITS, &text);
 	if (r == 0)
 		r = proctext_parse_fd_limit(text, &limit);
+	if (is_unknown(p, r))
+		p->have &= ~METRIC_BIT(row);
 	if (r == 0 && limit > 0) {
 		/* A limit may have been lowered below what is open. */
 		p->value[row] = MIN(n, limit) * 1000000 / limit;
@@ -315,9 +331,11 @@ void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
 		    struct growth *ret_growth)
 {
 	struct proc *p = e->proc;
+	uint32_t missed = p->flags & PROC_MISSED, misses = 0;
 
 	ret_growth->rows = 0;
-	if (proc_has_run(t, p) || p->flags & (PROC_NEW | PROC_RENAMED))
+	if (proc_has_run(t, p) ||
+	    p->flags & (PROC_NEW | PROC_RENAMED | PROC_MISSED))
 		p->worth = worth_keeping(t, wanted);
 	else /* only what others can change */
 		wanted &= t->rows[SOURCE_STATUS] | t->rows[SOURCE_LIMITS];
@@ -329,7 +347,11 @@ void proctab_sample(struct proctab *t, struct proc_entry *e, metric_mask wanted,
 			continue;
 		r = sample_fns[source](t, p, rows, ret_growth);
 		note_denied(p, (enum metric_source)source, r);
-		if (procfs_is_transient(r))
+		if (r < 0) {
 			proctab_try_again(t, e, r);
+			misses = PROC_MISSED;
+		}
+		p->flags = (p->flags & ~(uint32_t)PROC_MISSED) | missed;
 	}
+	p->flags = (p->flags & ~(uint32_t)PROC_MISSED) | misses;
 }
