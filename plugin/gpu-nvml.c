@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "clocks.h"
 #include "gpu-nvml-internal.h"
 
 #include <fcntl.h>
@@ -271,10 +272,12 @@ static void mark_stuck(void *arg, const struct lane_job *job)
 		n->state = GPU_STATE_STUCK;
 }
 
-void gpu_nvml_finish(struct gpu_nvml *n, struct gpu *g, uint64_t wait_ns)
+/* Returns true if the library can be asked from now on. */
+static bool collect(struct gpu_nvml *n, struct gpu *g, uint64_t wait_ns)
 {
 	size_t n_jobs = lane_pending(n->lane);
 	struct lane_job *job;
+	bool has_begun = false;
 
 	if (n_jobs)
 		lane_wait(n->lane, wait_ns, wait_ns / n_jobs + 1);
@@ -283,12 +286,26 @@ void gpu_nvml_finish(struct gpu_nvml *n, struct gpu *g, uint64_t wait_ns)
 
 		if (j->what != NVML_QUERY)
 			n->is_busy = false;
-		if (j->what == NVML_BEGIN)
+		if (j->what == NVML_BEGIN) {
 			take_begin(n, j);
-		else if (j->what == NVML_END)
+			has_begun = n->phase == GPU_NVML_RUNS;
+		} else if (j->what == NVML_END)
 			take_end(n);
 		else
 			gpu_nvml_take_answer(n, g, j);
+	}
+	return has_begun;
+}
+
+void gpu_nvml_finish(struct gpu_nvml *n, struct gpu *g, uint64_t wait_ns)
+{
+	uint64_t begun_ns = clocks_read(CLOCK_MONOTONIC), spent_ns;
+
+	/* Two readings are then enough for a share of the time between. */
+	if (collect(n, g, wait_ns)) {
+		ask_all(n);
+		spent_ns = clocks_read(CLOCK_MONOTONIC) - begun_ns;
+		collect(n, g, wait_ns > spent_ns ? wait_ns - spent_ns : 0);
 	}
 	lane_watch(n->lane, GPU_NVML_STUCK_NS, mark_stuck, n);
 	gpu_nvml_hold_all(n, g);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Set by the build: 1, 2 or 3. */
@@ -52,6 +53,15 @@ static int enter(struct fake_nvml *f, const char *name,
 	    strcmp(name, "nvmlInit_v2") != 0)
 		return UNINITIALIZED;
 	return h ? device_of(h)->result : SUCCESS;
+}
+
+static unsigned long long now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (unsigned long long)ts.tv_sec * 1000000 +
+	       (unsigned long long)ts.tv_nsec / 1000;
 }
 
 EXPORT int nvmlInit_v2(void);
@@ -275,5 +285,8 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *handle,
 	if (said > room)
 		return INSUFFICIENT_SIZE;
 	memcpy(samples, v->sample, v->n_samples * sizeof(*samples));
+	for (unsigned i = 0; i < v->n_samples; i++)
+		if (samples[i].time_us == FAKE_NOW)
+			samples[i].time_us = now_us();
 	return SUCCESS;
 }

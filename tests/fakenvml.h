@@ -31,6 +31,9 @@ struct fake_list {
 	struct fake_process process[FAKE_PROCESSES];
 };
 
+/* A time that stands for that of the question. */
+#define FAKE_NOW UINT64_MAX
+
 /* As nvmlProcessUtilizationSample. */
 struct fake_sample {
 	unsigned pid;

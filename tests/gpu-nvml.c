@@ -323,8 +323,8 @@ static void utilization(void)
 	list(&f, 0, 0, 7001, GIB);
 	/* What was there before us is of an unknown time. */
 	sample(&f, 0, 7000, 998, 90);
-	tick(&f); /* begins */
-	tick(&f); /* asks for the first time */
+	f.root.now_s += 10;
+	tick(&f); /* begins, and asks for the first time */
 	check(gpuroot_use(&f.g, 7000, "sm") == NULL);
 	check_u64(f.fake->device[0].since_us, 0);
 

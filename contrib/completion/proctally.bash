@@ -44,8 +44,8 @@ _proctally()
 		dump)
 			words='--rules --proc --sys --interval --count --format --output --residual'
 			;;
-		match) words='--rules --proc --interval' ;;
-		top) words='--rules --proc --interval --count' ;;
+		match) words='--rules --proc --sys --interval' ;;
+		top) words='--rules --proc --sys --interval --count' ;;
 		bench) words='--pss --gpu --count --interval --rules --proc --sys' ;;
 		esac
 	fi
