@@ -208,7 +208,7 @@ static int place_one(struct monitor *m, size_t i)
 	struct placing pl;
 
 	/* It began after the processes were listed, and has not ended yet. */
-	if (!is_known && r->ppid && i >= x->n_held) {
+	if (!is_known && r->ppid > 1 && i >= x->n_held) {
 		end->waits = true;
 		return 0;
 	}

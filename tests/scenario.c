@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "fakeexits.h"
 #include "inject.h"
 #include "lane.h"
 #include "monitor.h"
@@ -229,6 +230,18 @@ static void make_link(const char *path, char *target)
 		wrong("cannot link %s", path);
 }
 
+/* "lost N", or what the record of a process says. */
+static void take_exit(const char *line)
+{
+	struct moment now = {run.mono_ns, run.boot_ns, run.real_ns};
+	unsigned n;
+
+	if (sscanf(line, "lost %u", &n) == 1)
+		fakeexits_lose(n);
+	else if (!fakeexits_add(line, &now))
+		wrong("not understood: exit %s", line);
+}
+
 /* One line of a tick: something below the fake root changes. */
 static void change(char *line)
 {
@@ -242,6 +255,10 @@ static void change(char *line)
 	}
 	if (*line == '!') {
 		change_call(line);
+		return;
+	}
+	if (strncmp(line, "exit ", 5) == 0) {
+		take_exit(line + 5);
 		return;
 	}
 	if (*sep == ':') {
@@ -487,6 +504,8 @@ static void option(char *line)
 		run.scale.page_size = v;
 	else if (strcmp(line, "once") == 0)
 		run.once = true;
+	else if (strcmp(line, "exit_records") == 0)
+		fakeexits_on();
 	else
 		wrong("unknown option %s", line);
 }
@@ -685,6 +704,7 @@ static void run_once(const char *file, bool nothing_kept)
 	monitor_free(run.monitor);
 	check_time("monitor_free()", began);
 	free(run.rules);
+	fakeexits_off();
 	inject_clear();
 	remove_tree(run.dir);
 }
