@@ -48,7 +48,7 @@ enum proc_flag {
 	 * its exit when it was first seen waits for the record of it all.
 	 */
 	PROC_ENDING = 1 << 19,
-	PROC_ENDED = 1 << 20, /* the record came */
+	PROC_ENDED = 1 << 20,  /* the record came */
 	PROC_MISSED = 1 << 21, /* it ran, and was not read whole */
 };
 
