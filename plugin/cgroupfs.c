@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "cgroupfs-text.h"
 #include "proctext.h"
@@ -187,6 +188,26 @@ static bool is_host(const struct cgroupfs *fs, unsigned tree, struct str path)
 		faccessat(fs->tree_fd[tree], "cgroup.events", F_OK, 0) < 0);
 }
 
+/* Of inode numbers, which the kernel does not use again; 0 if one is gone. */
+static uint64_t id_of(const struct cgroupfs *fs, const struct cgroupfs_group *g)
+{
+	uint64_t id = HASH_NOTHING;
+
+	for (unsigned i = 0; i < CGROUPFS_N_TREES; i++) {
+		char path[PATH_MAX];
+		struct stat st;
+
+		if (!g->path[i])
+			continue;
+		snprintf(path, sizeof(path), ".%s", g->path[i]);
+		if (fstatat(fs->tree_fd[i], path, &st, 0) < 0)
+			return 0;
+		id = hash_more(id, (struct str){(const char *)&st.st_ino,
+						sizeof(st.st_ino)});
+	}
+	return id;
+}
+
 int cgroupfs_enter(struct cgroupfs *fs, struct cgroupfs_group *g,
 		   struct str proc_cgroup)
 {
@@ -207,7 +228,10 @@ int cgroupfs_enter(struct cgroupfs *fs, struct cgroupfs_group *g,
 			return -ENOMEM;
 		}
 	}
-	return is_empty(g) ? PROC_ABSENT : 0;
+	if (is_empty(g))
+		return PROC_ABSENT;
+	g->id = id_of(fs, g);
+	return 0;
 }
 
 /* Opens a file of the cgroup, for good if there is room. */
@@ -307,11 +331,22 @@ static bool is_gone(const struct cgroupfs *fs, const struct cgroupfs_group *g,
 	       errno == ENOENT;
 }
 
+/* A kept descriptor tells when its cgroup goes; a name does not. */
+static bool is_by_name(const struct cgroupfs_group *g, uint32_t wanted)
+{
+	for (unsigned i = 0; i < CGROUPFS_N_FILES; i++)
+		if (is_to_be_read(g, i, wanted, 0) && g->fd[i] < 0)
+			return true;
+	return false;
+}
+
 int cgroupfs_read(struct cgroupfs *fs, struct cgroupfs_group *g,
 		  uint32_t wanted, struct cgroupfs_values *ret)
 {
 	struct cgroupfs_values v = {.have = 0};
 
+	if (is_by_name(g, wanted) && id_of(fs, g) != g->id)
+		return PROC_GONE;
 	/* From the last to the first: what version 1 has comes first. */
 	for (unsigned i = CGROUPFS_N_FILES; i-- > 0;) {
 		int r;

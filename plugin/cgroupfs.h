@@ -12,31 +12,8 @@
 #pragma once
 
 #include "base.h"
+#include "cgroupsum.h"
 #include "keptfd.h"
-
-enum cgroupfs_value {
-	CGROUPFS_MEMORY, /* bytes */
-	CGROUPFS_SWAP,
-	CGROUPFS_CPU_US,
-	CGROUPFS_PERIODS,
-	CGROUPFS_THROTTLED, /* periods */
-	CGROUPFS_THROTTLED_US,
-	CGROUPFS_PIDS,
-	CGROUPFS_READ_BYTES, /* of all devices, stacked ones each */
-	CGROUPFS_WRITE_BYTES,
-	CGROUPFS_READ_OPS,
-	CGROUPFS_WRITE_OPS,
-	CGROUPFS_DMEM, /* bytes in regions of all devices */
-	CGROUPFS_CPU_SOME_US,
-	CGROUPFS_CPU_FULL_US,
-	CGROUPFS_MEMORY_SOME_US,
-	CGROUPFS_MEMORY_FULL_US,
-	CGROUPFS_IO_SOME_US,
-	CGROUPFS_IO_FULL_US,
-	CGROUPFS_N_VALUES,
-};
-
-#define CGROUPFS_BIT(value) (UINT32_C(1) << (value))
 
 enum cgroupfs_tree {
 	CGROUPFS_UNIFIED,
@@ -61,11 +38,7 @@ struct cgroupfs_group {
 	char *path[CGROUPFS_N_TREES]; /* below tree_fd; NULL: not to be read */
 	int fd[CGROUPFS_N_FILES];     /* -1: not open */
 	uint32_t missing;	      /* bit per file */
-};
-
-struct cgroupfs_values {
-	uint64_t value[CGROUPFS_N_VALUES];
-	uint32_t have;
+	uint64_t id; /* another one under the same name has another */
 };
 
 /*

@@ -24,6 +24,7 @@ static const struct row {
 	{ "disk_octets", "Bytes from and to storage", "KiB/s", "line", KIB, 1 },
 	{ "io_octets", "Bytes read and written", "KiB/s", "line", KIB, 1 },
 	{ "ps_disk_ops", "Read and write calls", "calls/s", "line", 1, 1 },
+	{ "disk_ops", "Requests to storage", "requests/s", "line", 1, 1 },
 	{ "file_handles", "Open files", "files", "area", 1, 1 },
 	{ "percent", "Share", "percentage", "line", 1, 1000 },
 	{ "contextswitch", "Context switches", "switches/s", "line", 1, 1 },

@@ -242,6 +242,9 @@ static bool row_value(const struct group *g, unsigned row,
 	case FOLD_GPU_SHARED:
 	case FOLD_GPU_UNSEEN:
 		break; /* emit_gpu() */
+	case FOLD_CGROUP:
+	case FOLD_CGROUP_COUNT:
+		break; /* emit_cgroup() */
 	}
 	return false;
 }
@@ -255,6 +258,14 @@ static void emit_gpu(const struct groups *gs, const struct group *g,
 	out->ds[0] = m->ds;
 	for (size_t at = 0;
 	     gpusum_next(&g->gpu, &gs->gpu_labels, m->fold, &at, out);)
+		fn(arg, out);
+}
+
+/* A row that stands for all values of its type. */
+static void emit_cgroup(const struct group *g, struct value_out *out,
+			value_fn *fn, void *arg)
+{
+	for (size_t at = 0; cgroupsum_next(&g->cgroup, out->type, &at, out);)
 		fn(arg, out);
 }
 
@@ -285,6 +296,10 @@ void groups_emit(const struct groups *gs, const struct metric_scale *scale,
 				continue;
 			if (m->collect == COLLECT_GPU) {
 				emit_gpu(gs, g, m, &out, fn, arg);
+				continue;
+			}
+			if (m->collect == COLLECT_CGROUP) {
+				emit_cgroup(g, &out, fn, arg);
 				continue;
 			}
 			for (unsigned r = row; r < row + n && whole; r++) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base.h"
+#include "cgroupsum.h"
 #include "gpusum.h"
 #include "metric.h"
 #include "pss.h"
@@ -42,6 +43,8 @@ struct group {
 	} sum;			     /* of residual.h */
 	struct pss_sum pss;
 	struct gpusum gpu;
+	struct cgroupsum cgroup;
+	struct cgroup_use *cgroup_use; /* of cgroupread.h */
 };
 
 /* What group_fold() wants to know of a member. */

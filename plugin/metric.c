@@ -19,6 +19,7 @@ const struct collect_def collect_defs[COLLECT_N] = {
     [COLLECT_UPTIME] = {"uptime", true},
     [COLLECT_STARTS] = {"starts", true},
     [COLLECT_GPU] = {"gpu", true},
+    [COLLECT_CGROUP] = {"cgroup", false},
 };
 
 #define STAT(n) SOURCE_STAT, n, NULL
@@ -78,6 +79,14 @@ const struct metric metrics[METRIC_N] = {
 	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_CLIENTS, "count", "gpu_clients", "value" },
 	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_SHARED, "count", "gpu_shared", "value" },
 	{ COLLECT_GPU, KNOWN(NULL), UNIT_NONE, FOLD_GPU_UNSEEN, "count", "gpu_unmeasured", "value" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP, "memory", "cgroup", "value" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP, "count", "cgroup_pids", "value" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP_COUNT, "total_time_in_ms", "cgroup_cpu", "value" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP_COUNT, "total_operations", "cgroup_periods", "value" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP_COUNT, "disk_octets", "cgroup", "read" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP_COUNT, "disk_octets", "cgroup", "write" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP_COUNT, "disk_ops", "cgroup", "read" },
+	{ COLLECT_CGROUP, KNOWN(NULL), UNIT_NONE, FOLD_CGROUP_COUNT, "disk_ops", "cgroup", "write" },
 };
 /* clang-format on */
 

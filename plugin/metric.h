@@ -32,6 +32,7 @@ enum collect_key {
 	COLLECT_UPTIME,
 	COLLECT_STARTS,
 	COLLECT_GPU,
+	COLLECT_CGROUP,
 	COLLECT_N,
 };
 
@@ -92,6 +93,10 @@ enum metric_fold {
 	FOLD_GPU_CLIENTS, /* one number, as the next ones */
 	FOLD_GPU_SHARED,  /* clients that others hold as well */
 	FOLD_GPU_UNSEEN,  /* members whose use nobody can measure */
+
+	/* Of the cgroup that a group is, see cgroupsum.h: all of that type. */
+	FOLD_CGROUP,
+	FOLD_CGROUP_COUNT,
 };
 
 struct metric {
@@ -109,7 +114,7 @@ struct metric {
 
 enum {
 	METRIC_N_STORED = 24, /* rows that keep a value in each process */
-	METRIC_N = 46,
+	METRIC_N = 54,
 };
 
 /* One bit per stored row. */
@@ -123,7 +128,8 @@ extern const struct metric metrics[METRIC_N];
 static inline bool metric_is_counter(const struct metric *m)
 {
 	return m->fold == FOLD_COUNTER || m->fold == FOLD_EXITED ||
-	       m->fold == FOLD_BIRTHS || m->fold == FOLD_GPU_TIME;
+	       m->fold == FOLD_BIRTHS || m->fold == FOLD_GPU_TIME ||
+	       m->fold == FOLD_CGROUP_COUNT;
 }
 
 /* Number of rows, from `row` on, that leave as one value list. */

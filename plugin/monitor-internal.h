@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "cgroupread.h"
 #include "classify.h"
 #include "diag.h"
 #include "gpu-host.h"
@@ -165,6 +166,7 @@ struct monitor {
 	struct residual residual;
 	struct gpuread gpu;
 	struct exitread exits;
+	struct cgroupread cgroups;
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;

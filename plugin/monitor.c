@@ -71,6 +71,7 @@ void monitor_free(struct monitor *m)
 	pssread_close(m);
 	gpuread_close(m);
 	exitread_close(m);
+	cgroupread_close(m);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
 	groups_done(&m->groups);
@@ -400,9 +401,10 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 	exitread_take(m);	/* and those who ended? */
 	pssread_plan(m);	/* whose memory is read next? */
 	gpuread_finish(m);
-	series_assign(m); /* whose use is told by itself? */
-	residual_take(m); /* what did the host use beside that? */
-	fold(m);	  /* what did each group use? */
+	series_assign(m);  /* whose use is told by itself? */
+	cgroupread_run(m); /* what does the kernel say of all of them? */
+	residual_take(m);  /* what did the host use beside that? */
+	fold(m);	   /* what did each group use? */
 	monitor_notice(m);
 	emit_all(m, emit, arg); /* tell the caller */
 	m->last_tick_ns = now->mono_ns;

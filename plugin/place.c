@@ -71,6 +71,7 @@ static void move(struct monitor *m, struct proc_entry *e)
 	sample_for(m, e, wanted);
 	known = p->have & m->tab.counters & ~m->growth.rows;
 	monitor_end_move(m);
+	cgroupread_join(m, e);
 	monitor_count(m, p, &m->growth);
 	/* What was counted as welcome is its own, too. */
 	m->growth.rows = is_born ? known : 0;

@@ -329,6 +329,40 @@ static void budget(void)
 	remove_root();
 }
 
+/* On any file system: the old one is kept until the new one is there. */
+static void made_anew(void)
+{
+	struct cgroupfs_values v;
+	struct cgroupfs_group g;
+	struct keptfd kept;
+	struct cgroupfs fs;
+	char old[600], new[600];
+	uint64_t id;
+
+	make_root();
+	write_file(".", "cgroup.controllers", "");
+	write_file("a", "memory.current", "1\n");
+	write_file("b", "memory.current", "2\n");
+	snprintf(old, sizeof(old), "%s/a", root);
+	snprintf(new, sizeof(new), "%s/b", root);
+	keptfd_init(&kept, false, 0);
+	check_int(cgroupfs_open(&fs, root, &kept), 0);
+	check_int(cgroupfs_enter(&fs, &g, STR("0::/a\n")), 0);
+	check_int(cgroupfs_read(&fs, &g, ALL, &v), 0);
+	check_int(renameat2(AT_FDCWD, old, AT_FDCWD, new, RENAME_EXCHANGE), 0);
+	check_int(cgroupfs_read(&fs, &g, ALL, &v), PROC_GONE);
+	check_value(&v, CGROUPFS_MEMORY, 1);
+	id = g.id;
+	cgroupfs_leave(&fs, &g);
+	check_int(cgroupfs_enter(&fs, &g, STR("0::/a\n")), 0);
+	check(g.id != id);
+	check_int(cgroupfs_read(&fs, &g, ALL, &v), 0);
+	check_value(&v, CGROUPFS_MEMORY, 2);
+	cgroupfs_leave(&fs, &g);
+	cgroupfs_close(&fs);
+	remove_root();
+}
+
 static void read_many_devices(struct cgroupfs *fs, int shift)
 {
 	static char text[200000];
@@ -551,6 +585,8 @@ int main(void)
 	TEST("the root is a cgroup only in a namespace", namespace_root);
 	TEST("values of version 1, and of version 2 beside it", version_1);
 	TEST("descriptors stay within their budget", budget);
+	TEST("another cgroup of the same name is told by its name alone",
+	     made_anew);
 	TEST("with too many devices no number is cut in two", many_devices);
 	TEST("a host without cgroups is told so", nothing_there);
 	TEST("a cgroup of this host is read and seen to go", own_on_host);

@@ -60,11 +60,11 @@ int inject_errno(const char *name)
 		const char *name;
 		int err;
 	} names[] = {
-	    {"ENOENT", ENOENT}, {"ESRCH", ESRCH},	{"EACCES", EACCES},
-	    {"EPERM", EPERM},	{"EMFILE", EMFILE},	{"ENFILE", ENFILE},
-	    {"EIO", EIO},	{"EINTR", EINTR},	{"ENOMEM", ENOMEM},
-	    {"ESPIPE", ESPIPE}, {"EINVAL", EINVAL},	{"EAGAIN", EAGAIN},
-	    {"empty", 0},	{"ok", INJECT_NOTHING},
+	    {"ENOENT", ENOENT}, {"ESRCH", ESRCH},   {"EACCES", EACCES},
+	    {"EPERM", EPERM},	{"EMFILE", EMFILE}, {"ENFILE", ENFILE},
+	    {"EIO", EIO},	{"EINTR", EINTR},   {"ENOMEM", ENOMEM},
+	    {"ESPIPE", ESPIPE}, {"EINVAL", EINVAL}, {"EAGAIN", EAGAIN},
+	    {"ENODEV", ENODEV}, {"empty", 0},	    {"ok", INJECT_NOTHING},
 	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)

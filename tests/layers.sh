@@ -13,10 +13,10 @@ cd "$src"
 # own. gpu-nvml.c belongs to the module gpu.
 layers='
 0 base clocks diag guard outbuf suggest textline
-1 metric gpusum cgroup rule matcher subject name inherit pss psscost pidmap exitrec exepath
+1 metric gpusum cgroup cgroupsum rule matcher subject name inherit pss psscost pidmap exitrec exepath
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group ledger cgroupfs
 3 lane runner exits gpu proctab look sample
-4 monitor exitread classify explain members notice place reload residual selfstat series pssread gpuread
+4 monitor cgroupread exitread classify explain members notice place reload residual selfstat series pssread gpuread
 5 plugin command check dump explaincmd bench alloccount events netdata format replace messages
 5 board cell match roster screen table top view watch
 '
