@@ -22,17 +22,6 @@ static bool is_dead(const struct proc *p)
 	return p->state == 'Z' || p->state == 'X';
 }
 
-bool cgroupread_is_wanted(const struct ruleset *rs)
-{
-	for (size_t i = 0; i < rs->n_rules; i++)
-		if (collects(rs->rule[i].collect))
-			return true;
-	for (size_t i = 0; i < rs->n_views; i++)
-		if (collects(rs->view[i].collect))
-			return true;
-	return false;
-}
-
 static bool is_wanted_of(const struct monitor *m, const struct proc *p)
 {
 	for (size_t v = 0; v < m->tab.n_views; v++)

@@ -39,9 +39,6 @@ struct cgroupread {
 	size_t n_used, cap;
 };
 
-/* Does any rule or view collect it? Then cgroups of processes are watched. */
-bool cgroupread_is_wanted(const struct ruleset *rs);
-
 /*
  * Learns the cgroup of a process that has come to its groups, if one of these
  * wants it and the rules did not ask. A guarded call.

@@ -20,6 +20,7 @@ const struct collect_def collect_defs[COLLECT_N] = {
     [COLLECT_STARTS] = {"starts", true},
     [COLLECT_GPU] = {"gpu", true},
     [COLLECT_CGROUP] = {"cgroup", false},
+    [COLLECT_DELAY] = {"delay", false},
 };
 
 #define STAT(n) SOURCE_STAT, n, NULL
@@ -57,6 +58,9 @@ const struct metric metrics[METRIC_N] = {
 	{ COLLECT_FD_LIMIT, READ(LIMITS), UNIT_PPM, FOLD_WORST, "percent", "fd_limit", "value" },
 	{ COLLECT_CTX, KEY(TASKS, "voluntary_ctxt_switches"), UNIT_NONE, FOLD_COUNTER, "contextswitch", "voluntary", "value" },
 	{ COLLECT_CTX, KEY(TASKS, "nonvoluntary_ctxt_switches"), UNIT_NONE, FOLD_COUNTER, "contextswitch", "involuntary", "value" },
+	{ COLLECT_DELAY, READ(DELAY), UNIT_NSEC, FOLD_COUNTER, "total_time_in_ms", "delay_cpu", "value" },
+	{ COLLECT_DELAY, READ(DELAY), UNIT_NSEC, FOLD_COUNTER, "total_time_in_ms", "delay_blkio", "value" },
+	{ COLLECT_DELAY, READ(DELAY), UNIT_NSEC, FOLD_COUNTER, "total_time_in_ms", "delay_swapin", "value" },
 	{ COLLECT_EXITED, KNOWN(NULL), UNIT_NONE, FOLD_EXITED, "ps_cputime", "exited", "user" },
 	{ COLLECT_EXITED, KNOWN(NULL), UNIT_NONE, FOLD_EXITED, "ps_cputime", "exited", "syst" },
 	{ COLLECT_PSS, KNOWN(NULL), UNIT_NONE, FOLD_PSS, "memory", "pss", "value" },
@@ -173,6 +177,8 @@ uint64_t metric_scale_counter(const struct metric *m,
 		return scale_up(raw, (uint64_t)s->page_size);
 	case UNIT_KIB:
 		return scale_up(raw, 1024);
+	case UNIT_NSEC:
+		return raw / NSEC_PER_MSEC;
 	case UNIT_NONE:
 	case UNIT_PPM:
 		break;

@@ -33,6 +33,7 @@ enum collect_key {
 	COLLECT_STARTS,
 	COLLECT_GPU,
 	COLLECT_CGROUP,
+	COLLECT_DELAY,
 	COLLECT_N,
 };
 
@@ -56,6 +57,7 @@ enum metric_source {
 	SOURCE_LIMITS, /* "Max open files" of /proc/PID/limits against FDS */
 	SOURCE_TASKS,  /* /proc/PID/task/TID/status of every thread, `key` */
 	SOURCE_IO,     /* /proc/PID/io, `key` */
+	SOURCE_DELAY,  /* see delay.h: CPU, block I/O, swap-in */
 	SOURCE_NONE,   /* known without reading: membership, state, age */
 	SOURCE_N,
 };
@@ -65,6 +67,7 @@ enum metric_unit {
 	UNIT_TICKS, /* of sysconf(_SC_CLK_TCK); leaves as microseconds */
 	UNIT_PAGES, /* of sysconf(_SC_PAGESIZE); leaves as bytes */
 	UNIT_KIB,   /* leaves as bytes */
+	UNIT_NSEC,  /* leaves as milliseconds */
 	UNIT_PPM,   /* millionths; leaves as percent */
 };
 
@@ -113,8 +116,8 @@ struct metric {
 };
 
 enum {
-	METRIC_N_STORED = 24, /* rows that keep a value in each process */
-	METRIC_N = 54,
+	METRIC_N_STORED = 27, /* rows that keep a value in each process */
+	METRIC_N = 57,
 };
 
 /* One bit per stored row. */

@@ -12,6 +12,7 @@
 
 #include "cgroupread.h"
 #include "classify.h"
+#include "delay.h"
 #include "diag.h"
 #include "gpu-host.h"
 #include "exits-pump.h"
@@ -167,6 +168,8 @@ struct monitor {
 	struct gpuread gpu;
 	struct exitread exits;
 	struct cgroupread cgroups;
+	struct delay delay;
+	bool delay_wanted; /* some rule collects it */
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;

@@ -26,6 +26,7 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 	procfs_init(&m->fs);
 	m->classifier.lane_root_fd = -1;
 	groups_init(&m->groups);
+	delay_init(&m->delay);
 	gpuread_init(m);
 	m->rules_path = strdup(o->rules_path);
 	m->proc_path = strdup(o->proc_path ? o->proc_path : "/proc");
@@ -36,6 +37,7 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 	}
 	if (r == 0) {
 		proctab_init(&m->tab, &m->fs);
+		m->tab.delay = &m->delay;
 		pssread_open(m);
 		r = classifier_open(&m->classifier, &m->tab);
 	}
@@ -72,6 +74,7 @@ void monitor_free(struct monitor *m)
 	gpuread_close(m);
 	exitread_close(m);
 	cgroupread_close(m);
+	delay_close(&m->delay);
 	proctab_done(&m->tab);
 	procfs_close(&m->fs);
 	groups_done(&m->groups);

@@ -16,6 +16,7 @@
 #include "procfs.h"
 #include "pss.h"
 
+struct delay;
 struct group;
 
 enum {
@@ -129,6 +130,7 @@ struct proctab {
 	struct proctab_options opt;
 	size_t n_views;
 	struct births births;
+	struct delay *delay; /* the monitor's; NULL: nobody tells */
 	struct proc_entry *entry, *spare; /* by ascending pid */
 	size_t n_procs, cap, spare_cap;
 	uint32_t *due; /* indices of entries to be looked at in this tick */

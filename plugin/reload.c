@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "delayread.h"
 #include "pssread.h"
 #include "series.h"
 
@@ -191,12 +192,13 @@ static int adopt(struct monitor *m, struct ruleset *rs)
 	    .refresh_ns = rs->refresh_ns,
 	    .owner = rs->sources & SUBJECT_BIT(SUBJECT_OWNER),
 	    .cgroup = rs->sources & SUBJECT_BIT(SUBJECT_CGROUP) ||
-		      cgroupread_is_wanted(rs),
+		      ruleset_collects(rs, COLLECT_CGROUP),
 	    .recheck_ns = rs->recheck_ns,
 	};
 	pssread_adopt(m);
 	m->exits.was_tried = false;
 	cgroupread_adopt(m);
+	delayread_adopt(m);
 	keptfd_want(&m->fs.kept, !rs->limits.kept_fds_set, rs->limits.kept_fds);
 	age_groups(m, number);
 	add_static_groups(m);

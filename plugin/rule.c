@@ -380,6 +380,17 @@ const char *ruleset_view_of_name(const struct ruleset *rs, struct str name)
 	return NULL;
 }
 
+bool ruleset_collects(const struct ruleset *rs, enum collect_key key)
+{
+	collect_mask all = 0;
+
+	for (size_t i = 0; i < rs->n_rules; i++)
+		all |= rs->rule[i].collect;
+	for (size_t i = 0; i < rs->n_views; i++)
+		all |= rs->view[i].collect;
+	return all >> key & 1;
+}
+
 bool ruleset_is_manager(struct ruleset *rs, struct str comm)
 {
 	return any_matches(rs, rs->manager, rs->n_managers, comm);

@@ -359,6 +359,9 @@ void ruleset_traits(struct ruleset *rs, struct subject *s,
  */
 const char *ruleset_view_of_name(const struct ruleset *rs, struct str name);
 
+/* Does any rule or view want these values? */
+bool ruleset_collects(const struct ruleset *rs, enum collect_key key);
+
 /* Does nothing pass this process to those below it? By its comm. */
 bool ruleset_is_manager(struct ruleset *rs, struct str comm);
 

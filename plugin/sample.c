@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "delay.h"
 #include "proctab-internal.h"
 
 enum {
@@ -285,6 +286,30 @@ bool proctab_tasks_are_whole(const struct proc *p)
 	return p->tasks && p->tasks->whole;
 }
 
+/* Rows of this source are in the order of enum delay_value. */
+static int sample_delay(struct proctab *t, struct proc *p,
+			_unused_ metric_mask m, struct growth *g)
+{
+	metric_mask rows = t->rows[SOURCE_DELAY], found = 0;
+	uint64_t delay[DELAY_N], now[METRIC_N_STORED];
+	int r;
+
+	if (!t->delay || t->delay->fd < 0)
+		return 0;
+	r = delay_read(t->delay, t->fs->guard, p->at.pid, delay);
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; rows; rows &= rows - 1, i++) {
+		unsigned row = (unsigned)__builtin_ctzll(rows);
+
+		now[row] = delay[i];
+		if (t->delay->have >> i & 1)
+			found |= METRIC_BIT(row);
+	}
+	proc_take(t, p, found, now, g);
+	return 0;
+}
+
 void proctab_forget(struct proctab *t, struct proc *p, metric_mask wanted)
 {
 	p->have &= wanted | t->rows[SOURCE_STAT];
@@ -303,7 +328,7 @@ typedef int sample_fn(struct proctab *t, struct proc *p, metric_mask wanted,
 static sample_fn *const sample_fns[SOURCE_N] = {
     [SOURCE_STATUS] = sample_status, [SOURCE_IO] = sample_io,
     [SOURCE_FDS] = sample_fds,	     [SOURCE_LIMITS] = sample_limits,
-    [SOURCE_TASKS] = sample_tasks,
+    [SOURCE_TASKS] = sample_tasks,   [SOURCE_DELAY] = sample_delay,
 };
 
 /*

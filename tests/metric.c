@@ -227,6 +227,8 @@ static void scales(void)
 	} rows[] = {
 	    {UNIT_NONE, 100, 4096, 7, 7},
 	    {UNIT_NONE, 100, 4096, UINT64_MAX, UINT64_MAX},
+	    {UNIT_NSEC, 100, 4096, 1999999, 1},
+	    {UNIT_NSEC, 100, 4096, UINT64_MAX, UINT64_MAX / 1000000},
 	    {UNIT_TICKS, 100, 4096, 0, 0},
 	    {UNIT_TICKS, 100, 4096, 1, 10000},
 	    {UNIT_TICKS, 100, 4096, 1024, 10240000},
