@@ -126,6 +126,15 @@ LoadPlugin unixsock
 	SocketFile "$work/socket"
 </Plugin>
 $(shipped graphite/collectd.conf 'Host="127.0.0.1"' "Port=\"$carbon_port\"")
+<Plugin write_graphite>
+	<Node "prefixed">
+		Host "127.0.0.1"
+		Port "$carbon_port"
+		Protocol "tcp"
+		Prefix "servers.collectd."
+		StoreRates false
+	</Node>
+</Plugin>
 $(shipped influxdb/collectd.conf "Server=\"127.0.0.1\" \"$influx_port\"")
 $(shipped prometheus/collectd.conf "Port=\"$scraped\"")
 $(load_proctally "$work/rules.yaml")
@@ -148,12 +157,12 @@ findings=
 start_all || findings=$(tail -n 20 "$work"/*.log)
 point 'collectd feeds all stores' "$findings"
 
-# shows STORE URL GROUP WHAT: findings that last; there may be too few values
-# yet.
+# shows STORE URL GROUP WHAT [TEXT=VALUE]: findings that last; there may be too
+# few values yet.
 shows() {
 	tries=30
 	until "$python" "$src/tests/dashboards.py" "$1" "$2" "$3" burn \
-		"$dashboards/$1-$4.json" >"$work/findings" 2>&1; do
+		"$dashboards/$1-$4.json" ${5+"$5"} >"$work/findings" 2>&1; do
 		tries=$((tries - 1))
 		[ "$tries" -gt 0 ] || {
 			cat "$work/findings"
@@ -176,5 +185,8 @@ for store in graphite influxdb prometheus; do
 			"$(shows "$store" "$url" "$group" "$what")"
 	done
 done
+point 'graphite: names may have a prefix' "$(
+	shows graphite "$graphite_url" idle_three groups \
+		prefix=servers.collectd.)"
 
 plan
