@@ -292,6 +292,7 @@ def check_group(dashboard):
         ("GPU: memory", "gpu-0000_03_00.0-device", 12345678),
         ("GPU: opens", "gpu_clients", 2),
         ("GPU: busy", "gpu-0000_03_00.0-render", 42),
+        ("Control group: memory", "cgroup", 23456789),
     ):
         if isinstance(dashboard.store, Graphite):
             name = name.replace(".", "_")

@@ -3,8 +3,8 @@
 #
 # The dashboards of contrib/grafana/ with the stores that they are for: one
 # collectd feeds Graphite, InfluxDB and Prometheus, and every query of every
-# panel has to find something. What a host without a GPU has none of is handed
-# to collectd by its socket.
+# panel has to find something. What a host without a GPU and without control
+# groups has none of is handed to collectd by its socket.
 set -eu
 
 # shellcheck source=tests/tap.sh
@@ -89,8 +89,8 @@ rules:
 - {name: rest, any: true}
 END
 
-# gpu: what a GPU would add, each second.
-gpu() {
+# feed: what a GPU and a control group would add, each second.
+feed() {
 	"$python" - "$work/socket" <<'END'
 import socket, sys, time
 
@@ -103,6 +103,10 @@ for n in range(300):
             ("total_time_in_ms-gpu-0000_03_00.0-render", 420 * n),
             ("memory-gpu-0000_03_00.0-device", 12345678),
             ("count-gpu_clients", 2),
+            ("memory-cgroup", 23456789),
+            ("total_time_in_ms-cgroup_cpu", 200 * n),
+            ("total_time_in_ms-cgroup_io_some", 100 * n),
+            ("disk_octets-cgroup", f"{4096 * n}:{8192 * n}"),
         ):
             s.sendall(f"PUTVAL here/proctally-{group}/{name} interval=1"
                 f" {time.time():.3f}:{value}\n".encode())
@@ -141,7 +145,7 @@ $(load_proctally "$work/rules.yaml")
 END
 	start_collectd collectd
 	await 60 [ -S "$work/socket" ] || return 1
-	start gpu gpu
+	start feed feed
 }
 
 lacking=
