@@ -5,32 +5,16 @@
 # time made wrong: the file, the daemon, types.db, the unit, /proc.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd) build=$(CDPATH= cd "$build" && pwd)
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:-.}/tests/tap.sh"
 plugin=$build/.libs/proctally.so
 PATH=$PATH:/usr/sbin:/opt/collectd/sbin
 : "${COLLECTD:=collectd}"
-LC_ALL=C
-export LC_ALL
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-	fi
-}
 
 if ! command -v "$COLLECTD" >/dev/null || [ ! -f "$plugin" ]; then
 	if [ "${CI:-}" = true ] && [ "${SANITIZERS:-no}" = no ]; then
 		point 'collectd and the plugin are there' 'they are not, and CI=true'
-		echo "1..$n"
+		plan
 	else
 		echo '1..0 # SKIP no collectd, or no plugin'
 	fi
@@ -295,10 +279,11 @@ unit() {
 	rm -r "$work/units/collectd.service.d"
 }
 ptrace='without CAP_SYS_PTRACE' search='without CAP_DAC_READ_SEARCH'
+admin='without CAP_NET_ADMIN'
 point 'a unit without capabilities costs values, one line for each' "$(
 	unit 'CapabilityBoundingSet='
 	ends 3
-	says "$ptrace" "$search" 'note   without CAP_NET_ADMIN' \
+	says "$ptrace" "$search" "$admin" \
 		'CapabilityBoundingSet=CAP_SYS_PTRACE (contrib/systemd')"
 point 'the drop-in gives back what it takes' "$(
 	mkdir "$work/units/collectd.service.d"
@@ -318,7 +303,8 @@ point 'sets of capabilities are read as systemd reads them' "$(
 	lacks "$search"
 	unit 'CapabilityBoundingSet=CAP_NET_RAW' \
 		'CapabilityBoundingSet=cap_sys_ptrace' \
-		'CapabilityBoundingSet=CAP_DAC_READ_SEARCH'
+		'CapabilityBoundingSet=CAP_DAC_READ_SEARCH' \
+		'CapabilityBoundingSet=CAP_NET_ADMIN'
 	ends 0
 	unit 'CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH' \
 		'CapabilityBoundingSet='
@@ -328,7 +314,8 @@ point 'another user than root needs them as ambient ones' "$(
 	ends 3
 	says "$ptrace" "$search" 'and AmbientCapabilities=CAP_SYS_PTRACE'
 	unit 'User=collectd' \
-		'AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH'
+		'AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH' \
+		'AmbientCapabilities=CAP_NET_ADMIN'
 	ends 0)"
 point 'settings that hide processes cost values' "$(
 	for line in PrivateUsers=yes ProcSubset=pid PrivatePIDs=yes; do
@@ -336,6 +323,9 @@ point 'settings that hide processes cost values' "$(
 		ends 3
 		says "loss   $line: "
 	done
+	unit 'RestrictAddressFamilies=AF_UNIX AF_INET'
+	ends 3
+	says 'loss   RestrictAddressFamilies=AF_UNIX AF_INET: '
 	unit PrivateUsers=no ProcSubset=all
 	ends 0
 	unit ProtectProc=invisible
@@ -345,11 +335,12 @@ point 'settings that hide processes cost values' "$(
 point 'what may stay is only told' "$(
 	unit PrivateTmp=yes ProtectHome=yes PrivateDevices=yes \
 		MemoryDenyWriteExecute=yes LimitNOFILE=1024 \
-		'RestrictAddressFamilies=AF_UNIX AF_INET'
+		'RestrictAddressFamilies=AF_UNIX AF_NETLINK'
 	ends 0
 	says 'note   PrivateTmp=yes: ' 'note   ProtectHome=yes: ' \
 		'note   PrivateDevices=yes: ' 'note   LimitNOFILE=1024: ' \
-		'note   MemoryDenyWriteExecute=yes: ' 'without AF_NETLINK'
+		'note   MemoryDenyWriteExecute=yes: '
+	lacks AF_NETLINK
 	unit PrivateMounts=yes NoNewPrivileges=yes
 	lacks PrivateMounts)"
 point 'systemd is asked where it runs' "$(
@@ -419,4 +410,4 @@ elif [ "${CI:-}" = true ]; then
 	point 'it can be run with a view of its own' \
 		'not root, or no mount namespaces, and CI=true'
 fi
-echo "1..$n"
+plan

@@ -9,30 +9,15 @@
 # makes, where apt-get installs the package and what it depends on.
 set -eu
 
-src=${top_srcdir:-.}
-# shellcheck disable=SC1007
-src=$(CDPATH= cd "$src" && pwd)
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:-.}/tests/tap.sh"
 PATH=$PATH:/usr/sbin:/sbin
-LC_ALL=C
-export LC_ALL
 : "${PACKAGES_ROOT:=copy}"
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | tail -n 40 | sed 's/^/# /'
-	fi
-}
 
 give_up() {
 	if [ "${CI:-}" = true ]; then
 		point 'all that packages take is there' "$1, and CI=true"
-		echo "1..$n"
+		plan
 	else
 		echo "1..0 # SKIP $1"
 	fi
@@ -115,7 +100,7 @@ point 'the archive becomes a Debian package' "$(
 	quietly "$src/contrib/make-deb" --output "$work/debs" "$archive")"
 deb=$(find "$work/debs" -name 'proctally_*.deb')
 if [ -z "$deb" ]; then
-	echo "1..$n"
+	plan
 	exit 0
 fi
 # An initial upload is asked for the bug of Debian that it closes.
@@ -370,4 +355,4 @@ point 'purged after it was removed, it leaves nothing either' "$(
 	away -P
 	files | diff "$work/before" -
 	packages | diff "$work/packages-before" - || true)"
-echo "1..$n"
+plan

@@ -7,28 +7,14 @@
 # plugin took would tie it to the release it was built for.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:-.}/tests/tap.sh"
 plugin=$build/.libs/proctally.so
-LC_ALL=C
-export LC_ALL
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | head -n 30 | sed 's/^/# /'
-	fi
-}
 
 if [ ! -f "$plugin" ]; then
 	if [ "${CI:-}" = true ] && [ "${SANITIZERS:-no}" = no ]; then
 		point 'the plugin is there' 'it is not, and CI=true'
-		echo "1..$n"
+		plan
 	else
 		echo '1..0 # SKIP no plugin in this build'
 	fi
@@ -116,4 +102,4 @@ AT(oconfig_item_t, children, 4 * sizeof(void *));
 AT(oconfig_item_t, children_num, 5 * sizeof(void *));
 END
 )"
-echo "1..$n"
+plan
