@@ -20,6 +20,8 @@ enum {
 	TICKS_MAX = 1000,
 };
 
+static const char *const kinds[N_SERVICES] = {"program", "fork", "shell"};
+
 struct service {
 	char name[32];
 	uint64_t children_us, self_us, n;
@@ -193,38 +195,41 @@ static void compare(void)
 			   s->children_us + s->self_us);
 		check_near("of its children", s->exited_us, s->children_us);
 		check(s->faults > 10 * s->n);
-		if (strcmp(s->name, "storm-shell") == 0)
+		if (strcmp(kinds[i], "shell") == 0)
 			check_u64(s->starts, 2 * s->n);
 		else
 			check_u64(s->starts, s->n);
 	}
 }
 
-static const char rules[] = "defaults: {collect: {exited: true, pss: false}}\n"
-			    "rules:\n"
-			    "  - {name: storm-program, comm: storm-program}\n"
-			    "  - {name: storm-fork, comm: storm-fork}\n"
-			    "  - {name: storm-shell, comm: storm-shell}\n"
-			    "views:\n"
-			    "  all: {rules: [{name: all, any: true, "
-			    "kernel: any}]}\n";
-
 static bool open_monitor(void)
 {
 	struct monitor_options o = {.rules_path = t.rules};
 
+	char rules[1024];
+	int n = snprintf(rules, sizeof(rules),
+			 "defaults: {collect: {exited: true, pss: false}}\n"
+			 "views:\n"
+			 "  all: {rules: [{name: all, any: true, "
+			 "kernel: any}]}\n"
+			 "rules:\n");
+
+	for (unsigned i = 0; i < N_SERVICES; i++) {
+		struct service *s = &t.service[i];
+
+		snprintf(s->name, sizeof(s->name), "%d-%s", (int)t.pid,
+			 kinds[i]);
+		n += snprintf(rules + n, sizeof(rules) - (size_t)n,
+			      "  - {name: %s, comm: %s}\n", s->name, s->name);
+	}
 	write_rules(rules);
 	return monitor_open(&o, &t.monitor) == 0;
 }
 
 static void cover(void)
 {
-	static const char *const names[] = {"storm-program", "storm-fork",
-					    "storm-shell"};
 	uint64_t sum = 0, all_before;
 
-	for (unsigned i = 0; i < N_SERVICES; i++)
-		strcpy(t.service[i].name, names[i]);
 	if (!begin_storm("450", "10") || !open_monitor()) {
 		check(!"begun");
 		return;

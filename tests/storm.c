@@ -6,8 +6,9 @@
  *
  *	storm RATE SECONDS [quick]
  *
- * The services wait for a line on standard input and then begin. When all of
- * their children ended, there is a line for each: its name, user and system
+ * The services are called PID-program, PID-fork and PID-shell, with our own
+ * number, and wait for a line on standard input. When all of their children
+ * ended, there is a line for each: its name, user and system
  * time of its children and of itself in microseconds, and how many there were.
  * They live on until standard input ends. "quick": children that do nothing.
  */
@@ -124,9 +125,9 @@ static const struct kind {
 	const char *name;
 	void (*one)(void);
 } kinds[N_SERVICES] = {
-    {"storm-program", program},
-    {"storm-fork", fork_and_work},
-    {"storm-shell", shell},
+    {"program", program},
+    {"fork", fork_and_work},
+    {"shell", shell},
 };
 
 /* If the host is too slow it takes longer. */
@@ -151,9 +152,10 @@ static void serve(const struct kind *kind, void (*one)(void), double rate,
 {
 	uint64_t n = (uint64_t)(rate * seconds + 0.5);
 	struct rusage children, self;
-	char c;
+	char name[16], c;
 
-	prctl(PR_SET_NAME, kind->name);
+	snprintf(name, sizeof(name), "%d-%s", (int)getppid(), kind->name);
+	prctl(PR_SET_NAME, name);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (read(go, &c, 1) != 1)
 		_exit(1);
@@ -162,7 +164,7 @@ static void serve(const struct kind *kind, void (*one)(void), double rate,
 	getrusage(RUSAGE_SELF, &self);
 	printf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 	       "\n",
-	       kind->name, in_us(children.ru_utime), in_us(children.ru_stime),
+	       name, in_us(children.ru_utime), in_us(children.ru_stime),
 	       in_us(self.ru_utime), in_us(self.ru_stime), n);
 	fflush(stdout);
 	while (read(go, &c, 1) < 0 && errno == EINTR)
