@@ -3,6 +3,17 @@
 
 #include "monitor-internal.h"
 
+/* A record of a process's end has 0 where nobody measured. */
+static void note_unmeasured(struct monitor *m)
+{
+	metric_mask rows = metric_rows(SOURCE_DELAY);
+
+	m->exits.unmeasured = 0;
+	for (unsigned i = 0; rows; rows &= rows - 1, i++)
+		if (!(m->delay.have >> i & 1))
+			m->exits.unmeasured |= rows & -rows;
+}
+
 static void tell(struct monitor *m, const char *why)
 {
 	monitor_tell(m, MONITOR_WARNING, "delay has no values: %s", why);
@@ -51,4 +62,5 @@ void delayread_adopt(struct monitor *m)
 	if (!wanted)
 		delay_close(&m->delay);
 	m->delay_wanted = wanted;
+	note_unmeasured(m);
 }

@@ -25,6 +25,9 @@ static const struct {
     {EXIT_WRITE_BYTES, SOURCE_IO, 0, "write_bytes"},
     {EXIT_NVCSW, SOURCE_TASKS, 0, "voluntary_ctxt_switches"},
     {EXIT_NIVCSW, SOURCE_TASKS, 0, "nonvoluntary_ctxt_switches"},
+    {EXIT_CPU_WAIT, SOURCE_DELAY, 0, "cpu"},
+    {EXIT_BLKIO_WAIT, SOURCE_DELAY, 0, "blkio"},
+    {EXIT_SWAPIN_WAIT, SOURCE_DELAY, 0, "swapin"},
 };
 
 static unsigned row_of(enum metric_source source, unsigned field,
@@ -206,7 +209,8 @@ static void count_in(const struct exitread *x, struct group *g,
 		unsigned i = (unsigned)__builtin_ctz(have);
 		unsigned row = x->row[i];
 
-		if (row < METRIC_N && g->wanted & METRIC_BIT(row))
+		if (row < METRIC_N &&
+		    g->wanted & ~x->unmeasured & METRIC_BIT(row))
 			group_count(g, row, s->value[i]);
 	}
 	g->idle_since_ns = 0; /* it begins anew if it has no member */

@@ -57,7 +57,7 @@ enum metric_source {
 	SOURCE_LIMITS, /* "Max open files" of /proc/PID/limits against FDS */
 	SOURCE_TASKS,  /* /proc/PID/task/TID/status of every thread, `key` */
 	SOURCE_IO,     /* /proc/PID/io, `key` */
-	SOURCE_DELAY,  /* see delay.h: CPU, block I/O, swap-in */
+	SOURCE_DELAY,  /* see delay.h, in its order; `key` is a name */
 	SOURCE_NONE,   /* known without reading: membership, state, age */
 	SOURCE_N,
 };
@@ -106,8 +106,8 @@ struct metric {
 	enum collect_key collect;
 	enum metric_source source;
 	unsigned field; /* SOURCE_STAT: number as in proc(5), from 1 */
-	const char
-	    *key; /* SOURCE_STATUS, _IO, _TASKS: key; FOLD_STATE: letters */
+	/* SOURCE_STATUS, _IO, _TASKS, _DELAY: key; FOLD_STATE: letters */
+	const char *key;
 	enum metric_unit unit;
 	enum metric_fold fold;
 	const char *type;     /* collectd type */

@@ -118,6 +118,7 @@ struct exitread {
 	struct ledger ledger;
 	struct exepath exes;
 	uint8_t row[EXIT_N_VALUES]; /* of metrics[]; METRIC_N if none */
+	metric_mask unmeasured;	    /* rows that this kernel has no value of */
 	unsigned cpu_row[2], reaped_row[2], threads_row;
 	unsigned n_ticks;
 	uint64_t n_records, n_lost;

@@ -69,9 +69,9 @@ static void rows_are_whole(void)
 {
 	for (unsigned i = 0; i < METRIC_N; i++) {
 		const struct metric *m = &metrics[i];
-		bool by_key = m->source == SOURCE_STATUS ||
-			      m->source == SOURCE_IO ||
-			      m->source == SOURCE_TASKS;
+		bool by_key =
+		    m->source == SOURCE_STATUS || m->source == SOURCE_IO ||
+		    m->source == SOURCE_TASKS || m->source == SOURCE_DELAY;
 
 		check(m->collect < COLLECT_N);
 		check(m->type && *m->type && m->ds && *m->ds);
