@@ -97,7 +97,6 @@ feed few db1.example.org "$work/rules.yaml" 1 \
 	CacheTimeout=0 CacheFlush=0 WritesPerSecond=0
 few=$daemon
 await 60 ticks few 8 || tail -n 20 "$work/few/log"
-kill "$burner"
 
 # The last row of each is in what csv has written until later.
 say few LISTVAL | cut -f2 | sed -n 's|^[0-9.]* [^/]*/\(proctally-.*\)|\1|p' \
@@ -111,7 +110,9 @@ sed 's|.*|GETVAL "db1.example.org/&"|' "$work/listed" >"$work/commands"
 	say few $(cat "$work/commands")
 ) | tr -d '"' | sed -E 's|^[^/]*/||; s|=|\t|' |
 	awk -F '\t' '{ print $1 "|" $2 "\t0\t" $3 }' >"$work/got"
-# A file that is written is locked.
+# Not sooner, or collectd forgets the gauges of the group. A file that is written
+# is locked.
+kill "$burner"
 stop "$few"
 rrd_rows "$work/few/rrd/db1.example.org" >"$work/rrd"
 file=$work/few/rrd/db1.example.org/proctally-burn/ps_cputime.rrd

@@ -47,16 +47,16 @@ point 'Graphite has each by the documented name, and each row of it' \
 point 'it computes with counters' "$(
 	graphite_render json \
 		'perSecond(db1_example_org.proctally-burn.ps_cputime.*)' \
-		from=-1min >"$work/out"
+		from=-5min >"$work/out"
 	jq -e '[.[].datapoints[][0] | numbers] | length > 4 and
 		(add > 1e5) and all(. >= 0)' "$work/out" >/dev/null ||
 		head -c 2000 "$work/out")"
 point 'it draws a picture of a group' "$(
 	graphite_render png \
 		'perSecond(db1_example_org.proctally-burn.ps_cputime.*)' \
-		from=-1min width=400 height=200 >"$work/picture"
+		from=-5min width=400 height=200 >"$work/picture"
 	head -c 4 "$work/picture" | grep -aq PNG || head -c 200 "$work/picture"
-	graphite_render png 'no.such.name' from=-1min width=400 height=200 \
+	graphite_render png 'no.such.name' from=-5min width=400 height=200 \
 		>"$work/empty"
 	[ "$(wc -c <"$work/picture")" -gt "$(wc -c <"$work/empty")" ] ||
 		echo 'it is as small as one of nothing')"
