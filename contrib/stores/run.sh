@@ -20,7 +20,8 @@ store_programs() {
 store_packages() {
 	echo curl jq
 	case $1 in
-	graphite) echo python3 ;;
+	# The latter loads libraries by names that ldconfig must know.
+	graphite) echo python3 python3-cairocffi ;;
 	prometheus)
 		# What this plugin links, which collectd's package only suggests.
 		[ -n "$(find /var/lib/apt/lists -name '*_Packages*' \
