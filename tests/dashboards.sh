@@ -12,14 +12,24 @@ set -eu
 # shellcheck source=tests/servers.sh
 . "$src/tests/servers.sh"
 
-dashboards=$src/contrib/grafana
-for wanted in python3 curl "$COLLECTD"; do
-	find_program "$wanted" || {
-		skip 'dashboards' "$(missing "$wanted")"
+# need NAME PROGRAM...: without one of them the script ends here.
+need() {
+	name=$1
+	shift
+	for wanted; do
+		! find_program "$wanted" || continue
+		reason=$(missing "$wanted")
+		case $reason in
+		*' has none') leave_out "$name" "$reason" ;;
+		*) skip "$name" "$reason" ;;
+		esac
 		plan
 		exit 0
-	}
-done
+	done
+}
+
+dashboards=$src/contrib/grafana
+need 'dashboards' python3
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 
@@ -55,6 +65,8 @@ if [ ! -f "$build/.libs/proctally.so" ]; then
 	plan
 	exit 0
 fi
+
+need 'stores' "$COLLECTD" curl carbon-cache graphite-manage influxd prometheus
 
 # --- Processes, by names of ours ---
 
@@ -148,15 +160,6 @@ END
 	start feed feed
 }
 
-lacking=
-for wanted in carbon-cache graphite-manage influxd prometheus; do
-	find_program "$wanted" || lacking=${lacking:-$(missing "$wanted")}
-done
-if [ -n "$lacking" ]; then
-	skip 'stores' "$lacking"
-	plan
-	exit 0
-fi
 findings=
 start_all || findings=$(tail -n 20 "$work"/*.log)
 point 'collectd feeds all stores' "$findings"
