@@ -176,8 +176,10 @@ int procfs_last_pid(struct procfs *fs, pid_t *ret)
 	if (!read_host_file(fs, PROCFS_HOST_LOADAVG, &text))
 		return PROC_ABSENT;
 	at = memrchr(text.s, ' ', text.n);
-	if (!at++ || !proctext_number(&at, text.s + text.n, &pid) ||
-	    pid > INT32_MAX)
+	if (!at)
+		return PROC_ABSENT;
+	at++;
+	if (!proctext_number(&at, text.s + text.n, &pid) || pid > INT32_MAX)
 		return PROC_ABSENT;
 	*ret = (pid_t)pid;
 	return 0;
