@@ -337,16 +337,19 @@ DEFINE(int, faccessat, (int dir, const char *path, int mode, int flags))
 
 DEFINE(long, syscall, (long n, ...))
 {
-	long arg[6];
+	long arg[6] = {0};
+	unsigned n_args = n == SYS_clock_gettime ? 2 : n == SYS_kcmp ? 5 : 4;
 	va_list ap;
 	int err = 0;
 
 	va_start(ap, n);
-	for (unsigned i = 0; i < 6; i++)
+	for (unsigned i = 0; i < n_args; i++)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
 	if (n == SYS_clock_gettime)
 		err = FATE(FAULT_CLOCK);
+	else if (n == SYS_openat2)
+		err = FATE(FAULT_OPEN);
 	else if (n == SYS_kcmp)
 		err = FATE(FAULT_KCMP);
 	if (err)

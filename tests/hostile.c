@@ -792,8 +792,13 @@ int main(void)
 		return 0;
 	}
 	pid = fork();
-	if (pid == 0)
-		exit(first_process());
+	if (pid == 0) {
+		int r = first_process();
+
+		/* LeakSanitizer cannot look at the first process. */
+		fflush(stdout);
+		_exit(r);
+	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return 1;
 	if (WIFSIGNALED(status))
