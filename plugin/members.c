@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "gpuread.h"
 #include "series.h"
 
 /* The stored rows that a member tells of. */
@@ -84,8 +85,10 @@ bool monitor_each_member(const struct monitor *m, size_t view, member_fn *fn,
 		    .rss_bytes = sum_of(m, p, rows.rss),
 		};
 
-		if (!(p->flags & PROC_IS_GONE) && p->start)
-			fn(arg, &member);
+		if (p->flags & PROC_IS_GONE || !p->start)
+			continue;
+		member.has_gpu = gpuread_percent(m, p, &member.gpu);
+		fn(arg, &member);
 	}
 	return true;
 }

@@ -130,7 +130,8 @@ struct monitor_member {
 	bool dropped;	    /* it is counted nowhere */
 	bool other;	    /* no rule took it, nor an ancestor of it */
 	char state;
-	bool has_cpu, has_rss;
+	bool has_cpu, has_rss, has_gpu;
+	double gpu;	 /* percent of its busiest engine */
 	uint64_t cpu_us; /* since it started */
 	uint64_t rss_bytes;
 };

@@ -152,6 +152,11 @@ static int compare_by(const struct roster_entry *x,
 		r = (y->member.rss_bytes > x->member.rss_bytes) -
 		    (y->member.rss_bytes < x->member.rss_bytes);
 		return o->reverse ? -r : r;
+	case BOARD_GPU:
+		r = compare_doubles(x->member.has_gpu, x->member.gpu,
+				    y->member.has_gpu, y->member.gpu);
+		return o->reverse && x->member.has_gpu && y->member.has_gpu ? -r
+									    : r;
 	default:
 		r = compare_doubles(x->has_cpu, x->cpu, y->has_cpu, y->cpu);
 		return o->reverse && x->has_cpu && y->has_cpu ? -r : r;

@@ -46,9 +46,12 @@ static void draw_keys(const struct view *v, char buf[TABLE_LINE_SIZE])
 			    "c CPU  m RSS  i I/O  n name");
 }
 
+/* A GPU has its column where any group uses one. */
 static const char members_head[] = "    PID STATE   CPU%    RSS COMM";
+static const char members_head_gpu[] =
+    "    PID STATE   CPU%    RSS   GPU% COMM";
 
-static void draw_member(const struct roster_entry *e, char *buf)
+static void draw_member(const struct roster_entry *e, bool gpu, char *buf)
 {
 	char cpu[CELL_SIZE] = "-", rss[CELL_SIZE] = "-", state[8];
 	int n;
@@ -60,30 +63,41 @@ static void draw_member(const struct roster_entry *e, char *buf)
 	cell_text((struct str){&e->member.state, 1}, 1, state, sizeof(state));
 	n = sprintf(buf, "%7d %-5s %6s %6s ", (int)e->member.pid, state, cpu,
 		    rss);
+	if (gpu) {
+		char percent[CELL_SIZE] = "-";
+
+		if (e->member.has_gpu)
+			cell_percent(e->member.gpu, percent);
+		n += sprintf(buf + n, "%6s ", percent);
+	}
 	cell_text(str_of(e->member.comm), CELL_TEXT_MAX - n, buf + n,
 		  CELL_TEXT_SIZE);
 }
 
-static void draw_members_head(const struct view *v, struct view_line *ret)
+static void draw_members_head(const struct view *v, bool gpu,
+			      struct view_line *ret)
 {
+	const char *head = gpu ? members_head_gpu : members_head, *at;
 	static const struct {
 		enum board_value by;
 		const char *title;
-	} marks[] = {
-	    {BOARD_CPU, "CPU%"}, {BOARD_RSS, "RSS"}, {BOARD_NAME, "COMM"}};
+	} marks[] = {{BOARD_CPU, "CPU%"},
+		     {BOARD_RSS, "RSS"},
+		     {BOARD_GPU, "GPU%"},
+		     {BOARD_NAME, "COMM"}};
 	char group[CELL_TEXT_SIZE];
 
-	strcpy(ret->text, members_head);
+	strcpy(ret->text, head);
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		if (marks[i].by != v->members.order.by)
+		at = strstr(head, marks[i].title);
+		if (marks[i].by != v->members.order.by || !at)
 			continue;
-		ret->mark =
-		    (int)(strstr(members_head, marks[i].title) - members_head);
+		ret->mark = (int)(at - head);
 		ret->mark_len = (int)strlen(marks[i].title);
 	}
 	cell_text(str_of(v->shown), CELL_TEXT_MAX, group, sizeof(group));
-	snprintf(ret->text + sizeof(members_head) - 1,
-		 TABLE_LINE_SIZE - sizeof(members_head), " of %s", group);
+	snprintf(ret->text + strlen(head), TABLE_LINE_SIZE - strlen(head),
+		 " of %s", group);
 }
 
 static void draw_help(size_t i, char buf[TABLE_LINE_SIZE])
@@ -116,7 +130,8 @@ static void draw_item(const struct view *v, const struct watch *w, size_t i,
 	if (i == list_of(v)->at)
 		ret->style = VIEW_BAR;
 	if (view_shows_members(v))
-		draw_member(&w->roster.entry[w->roster.shown[i]], ret->text);
+		draw_member(&w->roster.entry[w->roster.shown[i]],
+			    board_tells(&w->board, BOARD_GPU), ret->text);
 	else
 		table_row(&v->table, view_group(w, i), ret->text);
 }
@@ -157,7 +172,8 @@ void view_draw(const struct view *v, const struct watch *w, int row,
 	} else if (row < first) {
 		ret->style = VIEW_BAR;
 		if (view_shows_members(v))
-			draw_members_head(v, ret);
+			draw_members_head(v, board_tells(&w->board, BOARD_GPU),
+					  ret);
 		else
 			table_head(&v->table, v->groups.order.by, ret->text,
 				   &ret->mark, &ret->mark_len);

@@ -116,7 +116,9 @@ static void sort_by(struct view *v, const struct watch *w, int key)
 		const struct table_column *c = &table_columns[i];
 		bool is_there =
 		    view_shows_members(v)
-			? c->sort == BOARD_CPU || c->sort == BOARD_RSS
+			? c->sort == BOARD_CPU || c->sort == BOARD_RSS ||
+			      (c->sort == BOARD_GPU &&
+			       board_tells(&w->board, BOARD_GPU))
 			: c->always || board_tells(&w->board, c->value);
 
 		if (c->key == key && is_there)

@@ -248,6 +248,9 @@ static void change(char *line)
 	char path[512];
 	char *sep = line + strcspn(line, " :");
 
+	/* Names of devices have colons, too. */
+	while (*sep == ':' && sep[1] && sep[1] != ' ')
+		sep += 1 + strcspn(sep + 1, " :");
 	if (*line == '-') {
 		path_in_proc(path, sizeof(path), line + 2);
 		remove_tree(path);

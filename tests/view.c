@@ -431,6 +431,29 @@ static void any_size(void)
 	}
 }
 
+/* As if there was a GPU: the host of the tests may have none. */
+static void members_with_gpus(void)
+{
+	begin_view(24, 80);
+	select_group("odd");
+	press(VIEW_KEY_RIGHT);
+	press('g');
+	check_int(v.members.order.by, BOARD_CPU);
+	check(row_with("GPU%") < 0);
+	w.board.row[0].have |= 1u << BOARD_GPU;
+	for (size_t i = 0; i < w.roster.n_entries; i++) {
+		w.roster.entry[i].member.has_gpu = true;
+		w.roster.entry[i].member.gpu = 12.5;
+	}
+	check(row_with(" RSS   GPU% COMM of odd") == 1);
+	check(row_with("   12.5 ?]2;") == 2);
+	w.roster.entry[w.roster.shown[0]].member.has_gpu = false;
+	check(row_with("      - ?]2;") == 2);
+	press('g');
+	check_int(v.members.order.by, BOARD_GPU);
+	w.board.row[0].have &= ~(1u << BOARD_GPU);
+}
+
 static void members(void)
 {
 	begin_view(24, 80);
@@ -619,6 +642,8 @@ int main(void)
 		   "- {name: all, any: true}\n");
 	TEST("no line is too long on a screen of any size", any_size);
 	TEST("members of the selected group are shown", members);
+	TEST("where a GPU is used each process has what it uses",
+	     members_with_gpus);
 	TEST("the selection stays with its group", selection);
 	TEST("keys do what the help says", keys);
 	TEST("a process that was born between two ticks has its CPU time",
