@@ -155,23 +155,32 @@ static int adopt_views(struct monitor *m, const struct ruleset *rs)
 	r = proctab_set_views(&m->tab, rs->n_views, from);
 	for (size_t i = 0; r == 0 && i < m->tab.n_procs; i++)
 		series_remap(m->tab.entry[i].proc, rs->n_views, from);
+	for (size_t i = 0; r == 0 && i < m->tab.n_left; i++)
+		if (m->tab.left[i].proc)
+			series_remap(m->tab.left[i].proc, rs->n_views, from);
 	return r;
 }
 
-/* What was learned by the old rules. */
+/* What was learned of a process by the old rules. */
+static void forget_rules_of(struct monitor *m, struct proc *p,
+			    const uint32_t *number)
+{
+	p->flags &= ~(uint32_t)(PROC_TRAITS_KNOWN | PROC_WANTS_TRAITS);
+	free(p->traits);
+	p->traits = NULL;
+	for (size_t v = 0; v < m->tab.n_views; v++) {
+		p->place[v].rule = number[p->place[v].rule];
+		p->place[v].overflow = false;
+	}
+}
+
 static void forget_rules(struct monitor *m, const uint32_t *number)
 {
-	for (size_t i = 0; i < m->tab.n_procs; i++) {
-		struct proc *p = m->tab.entry[i].proc;
-
-		p->flags &= ~(uint32_t)(PROC_TRAITS_KNOWN | PROC_WANTS_TRAITS);
-		free(p->traits);
-		p->traits = NULL;
-		for (size_t v = 0; v < m->tab.n_views; v++) {
-			p->place[v].rule = number[p->place[v].rule];
-			p->place[v].overflow = false;
-		}
-	}
+	for (size_t i = 0; i < m->tab.n_procs; i++)
+		forget_rules_of(m, m->tab.entry[i].proc, number);
+	for (size_t i = 0; i < m->tab.n_left; i++)
+		if (m->tab.left[i].proc)
+			forget_rules_of(m, m->tab.left[i].proc, number);
 }
 
 /* Every process is asked about again, its counters go on. */
