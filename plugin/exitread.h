@@ -47,6 +47,25 @@ void exitread_tell(struct monitor *m);
 
 /* From here on for the parts of exitread alone. */
 
+/* Ticks of stat in ns. */
+uint64_t exitread_ns(const struct monitor *m, uint64_t ticks);
+
+/* Tells the ledger who left the table. */
+void exitread_leave(struct monitor *m);
+
+/*
+ * Asks the ledger what a record is, into end[i]; counts the last slice of a
+ * process that was counted before.
+ */
+void exitread_take_one(struct monitor *m, size_t i);
+
+/* Counts a whole life, and notes for whom a record was counted. */
+void exitread_settle(struct monitor *m, size_t i);
+
+/* As ledger_give_fn. */
+void exitread_give(void *arg, uint32_t account, uint64_t user_ns,
+		   uint64_t system_ns);
+
 /* Somebody from whom something is inherited. */
 struct exitread_kin {
 	uint32_t pid, ppid;
