@@ -85,9 +85,23 @@ static void begin_listening(struct monitor *m)
 	pidmap_init(&x->accounts, sizeof(struct account), ACCOUNTS_MAX);
 	m->tab.keeps_left = true;
 	m->groups.has_exits = true;
-	/* Without, no rule on a path takes what was not seen. */
-	if (exepath_init(&x->exes) == 0)
+}
+
+/* Paths are learned if some rule asks for them. */
+static void mind_paths(struct monitor *m)
+{
+	struct exitread *x = &m->exits;
+	bool wanted =
+	    x->is_open && m->rules->sources & SUBJECT_BIT(SUBJECT_EXE);
+
+	if (wanted == (m->classifier.exes != NULL))
+		return;
+	m->classifier.exes = NULL;
+	/* Out of memory: no such rule takes what was not seen. */
+	if (wanted && exepath_init(&x->exes) == 0)
 		m->classifier.exes = &x->exes;
+	else
+		exepath_done(&x->exes);
 }
 
 void exitread_close(struct monitor *m)
@@ -125,6 +139,7 @@ void exitread_open(struct monitor *m)
 		exitread_close(m);
 	else if (!x->is_open)
 		begin_listening(m);
+	mind_paths(m);
 }
 
 void exitread_begin(struct monitor *m)

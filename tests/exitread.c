@@ -20,7 +20,7 @@ enum {
 
 static struct {
 	char dir[64], proc[96], rules[96];
-	uint64_t starts, n_exits;
+	uint64_t starts, n_exits, path_us;
 } t;
 
 static const char rules[] =
@@ -29,7 +29,7 @@ static const char rules[] =
     "  - {name: make, comm: make}\n"
     "  - {name: \"c-{{.Comm}}\", comm: 'glob:c*'}\n"
     "  - {name: tool, parent: {comm: make}, comm: as}\n"
-    "  - {name: path, exe_path: 'glob:/usr/*'}\n"
+    "  - {name: path, exe_path: 'glob:*/tool'}\n"
     "views: {user: {by: user}}\n";
 
 static void write_file(const char *path, const char *text)
@@ -79,6 +79,8 @@ static void take(_unused_ void *arg, const struct value_out *v)
 	if (strcmp(v->group, "make") == 0 && v->instance &&
 	    strcmp(v->instance, "starts") == 0)
 		t.starts = v->u[0];
+	if (strcmp(v->group, "path") == 0 && strcmp(v->type, "ps_cputime") == 0)
+		t.path_us = v->u[0];
 	if (strcmp(v->group, "_self") == 0 && v->instance &&
 	    strcmp(v->instance, "exits") == 0)
 		t.n_exits = v->u[0];
@@ -145,8 +147,47 @@ static void no_allocation(void)
 	remove_host();
 }
 
+/* It ran the same file as one that lives, which is called otherwise. */
+static void path_of_file(void)
+{
+	struct monitor_options o = {.rules_path = t.rules, .proc_path = t.proc};
+	struct moment now = {86400 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC,
+			     1700000000 * NSEC_PER_SEC};
+	char tool[96], link[128], line[128];
+	struct monitor *m;
+	struct stat st;
+
+	make_host();
+	snprintf(tool, sizeof(tool), "%s/tool", t.dir);
+	snprintf(link, sizeof(link), "%s/100/exe", t.proc);
+	write_file(tool, "");
+	check(symlink(tool, link) == 0 && stat(tool, &st) == 0);
+	add_process(100, "busy");
+	fakeexits_on();
+	check_int(monitor_open(&o, &m), 0);
+	check_int(monitor_tick(m, &now, take, NULL), 0);
+	now.mono_ns += 10 * NSEC_PER_SEC;
+	now.boot_ns += 10 * NSEC_PER_SEC;
+	now.real_ns += 10 * NSEC_PER_SEC;
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line),
+			 "%u \"x\" ppid=1 start=8640500 user=%u exe=%llu "
+			 "dev=%llu",
+			 200 + i, i ? 70000 : 5000,
+			 (unsigned long long)st.st_ino + i,
+			 (unsigned long long)st.st_dev);
+		check(fakeexits_add(line, &now));
+	}
+	check_int(monitor_tick(m, &now, take, NULL), 0);
+	check_u64(t.path_us, 5000);
+	monitor_free(m);
+	fakeexits_off();
+	remove_host();
+}
+
 int main(void)
 {
 	TEST("exit records allocate nothing in a steady tick", no_allocation);
+	TEST("who ran the file of one that lives has its path", path_of_file);
 	return tap_done();
 }

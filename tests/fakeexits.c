@@ -56,7 +56,7 @@ static bool take_key(const char *key, uint64_t v, struct line *line,
 	} more[] = {
 	    {"start", &line->start},   {"end", &line->end},
 	    {"forked", &line->forked}, {"max", &line->max_us},
-	    {"exe", &r->exe_inode},
+	    {"exe", &r->exe_inode},    {"dev", &r->exe_dev},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
