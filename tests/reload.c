@@ -10,6 +10,7 @@
 #include "base.h"
 #include "clocks.h"
 #include "monitor.h"
+#include "ownpids.h"
 #include "tap.h"
 
 #include <malloc.h>
@@ -282,7 +283,7 @@ static void thousand_reloads(void)
 	monitor_free(m);
 }
 
-int main(void)
+static int all(void)
 {
 	int fd = mkstemp(path);
 
@@ -293,4 +294,12 @@ int main(void)
 	     thousand_reloads);
 	unlink(path);
 	return tap_done();
+}
+
+/* What is taken for a leak may be other programs' processes. */
+int main(void)
+{
+	int r = in_own_pids(all);
+
+	return r == -EPERM ? all() : r < 0;
 }
