@@ -39,3 +39,25 @@ void gpuread_count_self(struct monitor *m);
 
 /* Tells what a person should know of it. */
 void gpuread_notice(struct monitor *m);
+
+/*
+ * Between gpuread.c, gpuread-look.c (whose descriptors are looked at) and
+ * gpuread-self.c: nobody else calls these.
+ */
+bool gpuread_is_wanted(const struct monitor *m, const struct proc *p);
+
+/* Brings what is known of processes in line with their table. */
+int gpuread_follow_table(struct monitor *m);
+
+/*
+ * A runner_fn. In a thread that may be given up; then it is called again and
+ * goes on.
+ */
+void gpuread_look_at_all(void *arg, struct guard *g);
+
+/* What is known of that process, or NULL. */
+struct gpu_seen *gpuread_find_seen(const struct monitor *m, pid_t pid,
+				   uint64_t start);
+
+/* Forgets what is known of all of them. */
+void gpuread_forget_all(struct monitor *m);
