@@ -639,17 +639,17 @@ static void in_situation(const struct situation *s)
 
 static void steady(void)
 {
-	in_situation(&(struct situation){"work", work, calm_down, 2});
+	in_situation(&(struct situation){"work", work, calm_down, 4});
 }
 
 static void births(void)
 {
-	in_situation(&(struct situation){"a birth", bear, bury, 2});
+	in_situation(&(struct situation){"a birth", bear, bury, 5});
 }
 
 static void deaths(void)
 {
-	in_situation(&(struct situation){"a death", bury, bear, 2});
+	in_situation(&(struct situation){"a death", bury, bear, 5});
 }
 
 static void names(void)
@@ -661,7 +661,7 @@ static void names(void)
 static void reloads(void)
 {
 	in_situation(
-	    &(struct situation){"new rules", touch_rules, calm_down, 4});
+	    &(struct situation){"new rules", touch_rules, calm_down, 9});
 }
 
 /* --- The first tick --- */
@@ -698,7 +698,7 @@ static void start_once(enum fault_call call, unsigned nth, int err, bool *hit)
 
 static void starts(void)
 {
-	static const struct situation s = {"the start", NULL, NULL, 4};
+	static const struct situation s = {"the start", NULL, NULL, 9};
 	unsigned n_hits = 0, n_calls[FAULT_N];
 	int n, err;
 	bool hit;
