@@ -162,6 +162,11 @@ static bool enter(struct monitor *m, struct cgroup_use *use)
 	}
 	if (cgroupfs_enter(&m->cgroups.fs, &use->at, text) != 0)
 		return false;
+	/* It cannot be told from another one. */
+	if (!use->at.id) {
+		leave(m, use);
+		return false;
+	}
 	use->is_entered = true;
 	use->whose = use->of_hash != use->hash ? CGROUPSUM_FIRST
 		     : use->id == use->at.id   ? CGROUPSUM_SAME

@@ -54,10 +54,10 @@ static const struct row rows[] = {
 static uint64_t growth_of(uint64_t now, uint64_t was,
 			  enum cgroupsum_whose whose)
 {
-	if (now >= was)
-		return now - was;
-	/* All of it is new: also where it has more than the last one had. */
-	return whose == CGROUPSUM_RENEWED ? now : 0;
+	/* All of it is new, also where it is more than the last one had. */
+	if (whose == CGROUPSUM_RENEWED)
+		return now;
+	return now > was ? now - was : 0;
 }
 
 void cgroupsum_take(struct cgroupsum *s, enum cgroupsum_whose whose,
