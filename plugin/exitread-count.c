@@ -28,6 +28,7 @@ static struct ledger_process known_of(const struct monitor *m,
 	    .reaped_user_ns = exitread_ns(m, p->value[x->reaped_row[0]]),
 	    .reaped_system_ns = exitread_ns(m, p->value[x->reaped_row[1]]),
 	    .clock_ns = e->clock,
+	    .is_ending = p->flags & PROC_EXITS,
 	    .ref = ref,
 	};
 

@@ -104,7 +104,8 @@ static uint64_t minus(uint64_t a, uint64_t b)
  * Could this process have left that record? It ended between the last tick
  * and now, and how long it lived is known to the microsecond, but not while
  * the host was suspended. When it began is known to the second, unless
- * somebody set the clock since. And it ran no less than its clock said.
+ * somebody set the clock since. And it ran no less than its clock said, but
+ * for what its exit took: to free a large file in memory, say, takes long.
  */
 static bool is_of(const struct ledger *l, const struct exitrec *r,
 		  const struct ledger_process *p)
@@ -118,7 +119,8 @@ static bool is_of(const struct ledger *l, const struct exitrec *r,
 		return false;
 	if (start + START_STEP_NS < minus(l->since.boot_ns, lived + suspended))
 		return false;
-	if (p->clock_ns > r->cpu_max_ns && !(r->flags & EXIT_PARTIAL))
+	if (p->clock_ns > r->cpu_max_ns && !p->is_ending &&
+	    !(r->flags & EXIT_PARTIAL))
 		return false;
 	if (l->clock_was_set)
 		return true;

@@ -35,7 +35,8 @@ struct ledger_process {
 	uint64_t start_ns; /* CLOCK_BOOTTIME, rounded down to 10 ms or less */
 	uint64_t user_ns, system_ns;		   /* as of stat */
 	uint64_t reaped_user_ns, reaped_system_ns; /* cutime and cstime */
-	uint64_t clock_ns;	       /* its CPU clock at that time, or 0 */
+	uint64_t clock_ns; /* its CPU clock at that time, or 0 */
+	bool is_ending; /* it was in its exit by then, as its record is not */
 	uint64_t value[EXIT_N_VALUES]; /* the counters that were read */
 	uint32_t have;
 	void *ref; /* the caller's */

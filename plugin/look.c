@@ -175,12 +175,17 @@ static uint64_t start_of(const struct proc_stat *st)
 	return MAX(st->field[STAT_FIELD_START], UINT64_C(1));
 }
 
+/* It has ended, or is about to; maybe other threads of it run on. */
+static bool leader_exits(const struct proc_stat *st)
+{
+	return st->state == 'Z' || st->state == 'X' ||
+	       st->field[STAT_FIELD_FLAGS] & STAT_FLAG_EXITING;
+}
+
 /* No thread of it runs any more, or the last one is about to end. */
 static bool is_ending(const struct proc_stat *st)
 {
-	return st->field[STAT_FIELD_THREADS] <= 1 &&
-	       (st->state == 'Z' || st->state == 'X' ||
-		st->field[STAT_FIELD_FLAGS] & STAT_FLAG_EXITING);
+	return st->field[STAT_FIELD_THREADS] <= 1 && leader_exits(st);
 }
 
 int proctab_look(struct proctab *t, struct proc_entry *e,
@@ -220,6 +225,9 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		else if (t->tick > 1 && p->start >= t->first_tick_start)
 			p->flags |= PROC_BORN;
 	}
+	p->flags &= ~(uint32_t)PROC_EXITS;
+	if (leader_exits(&st))
+		p->flags |= PROC_EXITS;
 	/* A helper of the kernel is a kernel thread until it execs. */
 	if (st.field[STAT_FIELD_FLAGS] & STAT_FLAG_KTHREAD)
 		p->flags |= PROC_KERNEL;

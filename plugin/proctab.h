@@ -51,6 +51,7 @@ enum proc_flag {
 	PROC_ENDING = 1 << 19,
 	PROC_ENDED = 1 << 20,  /* the record came */
 	PROC_MISSED = 1 << 21, /* it ran, and was not read whole */
+	PROC_EXITS = 1 << 22,  /* at the last look its leader was in its exit */
 };
 
 struct proc_tasks; /* per thread counters; only where asked for */

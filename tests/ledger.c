@@ -186,6 +186,25 @@ static void clock_knows_more(void)
 	ledger_done(&l);
 }
 
+/* Its clock was read when the record was there, and the end took long. */
+static void ends_slowly(void)
+{
+	struct ledger_process p = process(9, 500);
+	struct exitrec r = record(9, 500, 1300, 40 * MS);
+	struct ledger_slice s;
+	struct ledger l;
+
+	begin(&l);
+	tick(&l, 2000);
+	p.user_ns = 300 * MS;
+	p.clock_ns = 312 * MS;
+	p.is_ending = true;
+	ledger_take(&l, &r, &p, &s);
+	check_int(s.kind, LEDGER_LAST_SLICE);
+	check_u64(s.user_ns + s.system_ns, 2 * MS);
+	ledger_done(&l);
+}
+
 static void never_negative(void)
 {
 	struct ledger_process p = process(9, 500);
@@ -513,6 +532,8 @@ int main(void)
 	     split_moves);
 	TEST("the CPU clock at the last look counts if it says more",
 	     clock_knows_more);
+	TEST("an end that takes longer than its record knows counts once",
+	     ends_slowly);
 	TEST("a slice is never negative, and what fell is counted",
 	     never_negative);
 	TEST("a record of another process with that number is told apart",
