@@ -178,7 +178,8 @@ const struct proc_place *exitread_places(const struct monitor *m, size_t i)
 
 	if (p)
 		return p->place;
-	if (m->exits.end[i].kind == LEDGER_WHOLE_LIFE)
+	if (m->exits.end[i].kind == LEDGER_WHOLE_LIFE &&
+	    !m->exits.end[i].waits)
 		return m->exits.place + m->exits.end[i].place;
 	return NULL;
 }
