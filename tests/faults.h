@@ -55,7 +55,7 @@ int fault_err(enum fault_call call, unsigned i);
 
 /*
  * From now on the n-th such call (from 1) fails; with n = 0 every one,
- * or every other one if it is EINTR.
+ * or every other one if it is EINTR or ENOBUFS.
  */
 void fault_arm(enum fault_call call, unsigned n, int err);
 
