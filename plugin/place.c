@@ -75,7 +75,8 @@ static void move(struct monitor *m, struct proc_entry *e)
 	monitor_count(m, p, &m->growth);
 	/* What was counted as welcome is its own, too. */
 	m->growth.rows = is_born ? known : 0;
-	memcpy(m->growth.by, p->value, sizeof(m->growth.by));
+	memcpy(m->growth.by, p->value,
+	       m->tab.n_values * sizeof(m->growth.by[0]));
 	series_count(p, &m->growth);
 	m->growth.rows = 0;
 }

@@ -12,6 +12,7 @@ void proctab_init(struct proctab *t, struct procfs *fs)
 	    .fs = fs,
 	    .opt = {.gate = true, .refresh_ns = 60 * NSEC_PER_SEC},
 	    .n_views = 1,
+	    .n_values = METRIC_N_STORED,
 	    .counters = metric_counters(),
 	};
 	for (unsigned i = 0; i < SOURCE_N; i++)
@@ -46,14 +47,20 @@ void proctab_done(struct proctab *t)
 	*t = (struct proctab){0};
 }
 
-static size_t proc_size(size_t n_views)
+/* Places, and behind them values. */
+static struct proc *allocate(size_t n_views, size_t n_values)
 {
-	return sizeof(struct proc) + n_views * sizeof(struct proc_place);
+	struct proc *p = calloc(1, sizeof(*p) + n_views * sizeof(p->place[0]) +
+				       n_values * sizeof(p->value[0]));
+
+	if (p)
+		p->value = (uint64_t *)(void *)&p->place[n_views];
+	return p;
 }
 
 struct proc *proc_new(const struct proctab *t, pid_t pid)
 {
-	struct proc *p = calloc(1, proc_size(t->n_views));
+	struct proc *p = allocate(t->n_views, t->n_values);
 
 	if (!p)
 		return NULL;
@@ -86,14 +93,19 @@ bool proc_set_comm(struct proc *p, struct str comm)
 	return true;
 }
 
-/* The same process with places for n views. */
-static struct proc *with_views(const struct proc *p, size_t n, const int *from)
+/* The same process with places for n views and n_values values, no fewer. */
+static struct proc *with_views(const struct proctab *t, const struct proc *p,
+			       size_t n, const int *from, size_t n_values)
 {
-	struct proc *q = malloc(proc_size(n));
+	struct proc *q = allocate(n, n_values);
+	uint64_t *value;
 
 	if (!q)
 		return NULL;
+	value = q->value;
 	memcpy(q, p, sizeof(*q));
+	q->value = value;
+	memcpy(value, p->value, t->n_values * sizeof(*value));
 	for (size_t i = 0; i < n; i++)
 		q->place[i] =
 		    from[i] < 0 ? (struct proc_place){0} : p->place[from[i]];
@@ -106,17 +118,20 @@ static struct proc_entry *nth(struct proctab *t, size_t i)
 	return i < t->n_procs ? &t->entry[i] : &t->left[i - t->n_procs];
 }
 
-int proctab_set_views(struct proctab *t, size_t n, const int *from)
+int proctab_set_views(struct proctab *t, size_t n, const int *from,
+		      size_t n_values)
 {
 	size_t n_all = t->n_procs + t->n_left, i;
 	_cleanup_free_ struct proc **procs = calloc(n_all + 1, sizeof(*procs));
 
 	if (!procs)
 		return -ENOMEM;
+	if (n_all)
+		n_values = MAX(n_values, t->n_values);
 	for (i = 0; i < n_all; i++) {
 		const struct proc *p = nth(t, i)->proc;
 
-		procs[i] = p ? with_views(p, n, from) : NULL;
+		procs[i] = p ? with_views(t, p, n, from, n_values) : NULL;
 		if (p && !procs[i])
 			break;
 	}
@@ -130,6 +145,7 @@ int proctab_set_views(struct proctab *t, size_t n, const int *from)
 		nth(t, i)->proc = procs[i];
 	}
 	t->n_views = n;
+	t->n_values = n_values;
 	return 0;
 }
 

@@ -76,14 +76,14 @@ struct proc_place {
 
 struct proc {
 	struct procfs_pid at;
-	uint32_t flags; /* enum proc_flag */
-	uint64_t start; /* ticks since boot */
-	uint64_t value[METRIC_N_STORED];
+	uint32_t flags;	 /* enum proc_flag */
+	pid_t ppid;	 /* when it was looked at last */
+	uint64_t start;	 /* ticks since boot */
+	uint64_t *value; /* by row, behind the places; n_values of the table */
 	metric_mask have;
 	struct proc_tasks *tasks;
 	struct proc_traits *traits; /* NULL: none that holds */
 	struct member *member;	    /* series of its own, of the monitor */
-	pid_t ppid;		    /* when it was looked at last */
 	struct pss_reading pss;	    /* the monitor's */
 	uint32_t stack; /* hash of where it begins: another one after exec */
 	uint32_t uid, gid, cgroup_hash;
@@ -130,6 +130,7 @@ struct proctab {
 	struct procfs *fs;
 	struct proctab_options opt;
 	size_t n_views;
+	size_t n_values; /* rows of which a process keeps a value, at most */
 	struct births births;
 	struct delay *delay; /* the monitor's; NULL: nobody tells */
 	struct proc_entry *entry, *spare; /* by ascending pid */
@@ -253,6 +254,8 @@ static inline bool proc_is_counted(const struct proc *p)
 
 /*
  * From now on there are n views; from[i] is what view i was before, or -1.
- * Returns 0, or -ENOMEM with nothing changed.
+ * Values are kept of the first n_values rows, or of more, if more are kept of
+ * those who are there. Returns 0, or -ENOMEM with nothing changed.
  */
-int proctab_set_views(struct proctab *t, size_t n, const int *from);
+int proctab_set_views(struct proctab *t, size_t n, const int *from,
+		      size_t n_values);

@@ -141,6 +141,29 @@ static bool is_same_view(const struct rule_view *a, const struct rule_view *b)
 				  : a->name == b->name;
 }
 
+/* These are read, and take room in each process, only for who collects them. */
+static bool is_kept(const struct ruleset *rs, const struct metric *row)
+{
+	switch (row->source) {
+	case SOURCE_FDS:
+	case SOURCE_LIMITS:
+	case SOURCE_TASKS:
+	case SOURCE_DELAY:
+		return ruleset_collects(rs, row->collect);
+	default:
+		return true;
+	}
+}
+
+static size_t rows_kept(const struct ruleset *rs)
+{
+	size_t n = METRIC_N_STORED;
+
+	while (!is_kept(rs, &metrics[n - 1]))
+		n--;
+	return n;
+}
+
 /* Processes stay where they are in views that stay. */
 static int adopt_views(struct monitor *m, const struct ruleset *rs)
 {
@@ -152,7 +175,7 @@ static int adopt_views(struct monitor *m, const struct ruleset *rs)
 			if (is_same_view(&rs->view[i], &m->rules->view[j]))
 				from[i] = (int)j;
 	}
-	r = proctab_set_views(&m->tab, rs->n_views, from);
+	r = proctab_set_views(&m->tab, rs->n_views, from, rows_kept(rs));
 	for (size_t i = 0; r == 0 && i < m->tab.n_procs; i++)
 		series_remap(m->tab.entry[i].proc, rs->n_views, from);
 	for (size_t i = 0; r == 0 && i < m->tab.n_left; i++)

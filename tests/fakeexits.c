@@ -24,13 +24,12 @@ static const struct {
 	const char *key;
 	enum exit_value value;
 } values[] = {
-    {"cpu_wait", EXIT_CPU_WAIT}, {"user", EXIT_UTIME_US},
-    {"sys", EXIT_STIME_US},	 {"minflt", EXIT_MINFLT},
-    {"majflt", EXIT_MAJFLT},	 {"rchar", EXIT_READ_CHARS},
-    {"wchar", EXIT_WRITE_CHARS}, {"syscr", EXIT_READ_CALLS},
-    {"syscw", EXIT_WRITE_CALLS}, {"read_bytes", EXIT_READ_BYTES},
-    {"nvcsw", EXIT_NVCSW},	 {"write_bytes", EXIT_WRITE_BYTES},
-    {"nivcsw", EXIT_NIVCSW},
+    {"user", EXIT_UTIME_US},	       {"sys", EXIT_STIME_US},
+    {"minflt", EXIT_MINFLT},	       {"majflt", EXIT_MAJFLT},
+    {"rchar", EXIT_READ_CHARS},	       {"wchar", EXIT_WRITE_CHARS},
+    {"syscr", EXIT_READ_CALLS},	       {"syscw", EXIT_WRITE_CALLS},
+    {"read_bytes", EXIT_READ_BYTES},   {"nvcsw", EXIT_NVCSW},
+    {"write_bytes", EXIT_WRITE_BYTES}, {"nivcsw", EXIT_NIVCSW},
 };
 
 struct line {
