@@ -29,6 +29,7 @@ static struct ledger_process known_of(const struct monitor *m,
 	    .reaped_system_ns = exitread_ns(m, p->value[x->reaped_row[1]]),
 	    .clock_ns = e->clock,
 	    .is_ending = p->flags & PROC_EXITS,
+	    .lived_ns = p->lived_tick == m->tab.tick ? m->now.boot_ns : 0,
 	    .ref = ref,
 	};
 
@@ -178,8 +179,7 @@ const struct proc_place *exitread_places(const struct monitor *m, size_t i)
 
 	if (p)
 		return p->place;
-	if (m->exits.end[i].kind == LEDGER_WHOLE_LIFE &&
-	    !m->exits.end[i].waits)
+	if (m->exits.end[i].kind == LEDGER_WHOLE_LIFE && !m->exits.end[i].waits)
 		return m->exits.place + m->exits.end[i].place;
 	return NULL;
 }

@@ -101,23 +101,25 @@ static uint64_t minus(uint64_t a, uint64_t b)
 }
 
 /*
- * Could this process have left that record? It ended between the last tick
- * and now, and how long it lived is known to the microsecond, but not while
- * the host was suspended. When it began is known to the second, unless
- * somebody set the clock since. And it ran no less than its clock said, but
- * for what its exit took: to free a large file in memory, say, takes long.
+ * Could this process have left that record? It ended between the last tick,
+ * or when it was seen since, and now, and how long it lived is known to the
+ * microsecond, but not while the host was suspended. When it began is known to
+ * the second, unless somebody set the clock since. And it ran no less than its
+ * clock said, but for what its exit took: to free a large file in memory, say,
+ * takes long.
  */
 static bool is_of(const struct ledger *l, const struct exitrec *r,
 		  const struct ledger_process *p)
 {
 	uint64_t lived = r->elapsed_us * NSEC_PER_USEC;
 	uint64_t suspended = l->now.boot_ns - l->now.mono_ns;
+	uint64_t since = MAX(l->since.boot_ns, p->lived_ns);
 	uint64_t start = p->start_ns;
 	int64_t late;
 
 	if (start > minus(l->now.boot_ns + TICK_NS, lived))
 		return false;
-	if (start + START_STEP_NS < minus(l->since.boot_ns, lived + suspended))
+	if (start + START_STEP_NS < minus(since, lived + suspended))
 		return false;
 	if (p->clock_ns > r->cpu_max_ns && !p->is_ending &&
 	    !(r->flags & EXIT_PARTIAL))

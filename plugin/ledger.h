@@ -33,6 +33,7 @@ struct ledger_process {
 	uint32_t pid;
 	uint32_t n_threads;
 	uint64_t start_ns; /* CLOCK_BOOTTIME, rounded down to 10 ms or less */
+	uint64_t lived_ns; /* CLOCK_BOOTTIME when it was seen to live; or 0 */
 	uint64_t user_ns, system_ns;		   /* as of stat */
 	uint64_t reaped_user_ns, reaped_system_ns; /* cutime and cstime */
 	uint64_t clock_ns; /* its CPU clock at that time, or 0 */

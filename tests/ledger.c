@@ -262,6 +262,13 @@ static void other_process(void)
 	check_int(kind_of(&r, &p, 30000), LEDGER_LAST_SLICE);
 	r = record(9, 20000, 32500, 40 * MS);
 	check_int(kind_of(&r, &p, 30000), LEDGER_WHOLE_LIFE);
+	/* Ended in time, but before that one was seen to live. */
+	r = record(9, 20000, 29500, 40 * MS);
+	p.lived_ns = at(30000).boot_ns;
+	check_int(kind_of(&r, &p, 30000), LEDGER_WHOLE_LIFE);
+	r = record(9, 20000, 30500, 40 * MS);
+	check_int(kind_of(&r, &p, 30000), LEDGER_LAST_SLICE);
+	p.lived_ns = 0;
 	/* Ran less than the clock of that one says. */
 	r = record(9, 20000, 29500, 31 * MS);
 	check_int(kind_of(&r, &p, 30000), LEDGER_WHOLE_LIFE);
