@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exitread.h"
+#include "clocks.h"
 #include "series.h"
 
 enum {
@@ -222,6 +223,7 @@ void exitread_take(struct monitor *m)
 	exitread_leave(m);
 	/* What could not be had now comes in the next tick, or is counted. */
 	(void)pump_take(&x->pump, &x->came, &n);
+	ledger_late(&x->ledger, clocks_read(CLOCK_BOOTTIME) - m->began_ns);
 	x->n_records += n;
 	if (array_reserve(&x->end, &x->end_cap, x->n_held + n,
 			  sizeof(*x->end)) < 0) {

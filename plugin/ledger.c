@@ -12,7 +12,8 @@ enum {
 /* Start times are in whole ticks, at least 100 a second. */
 #define START_STEP_NS (10 * NSEC_PER_MSEC)
 
-/* A tick's own time: records are taken so much later than it began. */
+/* A tick's own time: records are taken so much later than it began, at least.
+ */
 #define TICK_NS (2 * NSEC_PER_SEC)
 
 /* began_s is less than a second off. */
@@ -72,11 +73,17 @@ void ledger_begin(struct ledger *l, const struct moment *now)
 		l->now = *now;
 		l->first_ns = now->boot_ns;
 	}
+	l->late_ns = TICK_NS;
 	l->since = l->now;
 	l->now = *now;
 	step = (int64_t)(clock_offset(&l->now) - clock_offset(&l->since));
 	l->clock_was_set =
 	    step > (int64_t)CLOCK_SET_NS || step < -(int64_t)CLOCK_SET_NS;
+}
+
+void ledger_late(struct ledger *l, uint64_t ns)
+{
+	l->late_ns = MAX(ns, TICK_NS);
 }
 
 void ledger_left(struct ledger *l, const struct ledger_process *p)
@@ -117,7 +124,7 @@ static bool is_of(const struct ledger *l, const struct exitrec *r,
 	uint64_t start = p->start_ns;
 	int64_t late;
 
-	if (start > minus(l->now.boot_ns + TICK_NS, lived))
+	if (start > minus(l->now.boot_ns + l->late_ns, lived))
 		return false;
 	if (start + START_STEP_NS < minus(since, lived + suspended))
 		return false;
@@ -195,8 +202,8 @@ static void take_unknown(struct ledger *l, const struct exitrec *r,
 	exitrec_split(r, r->cpu_ns, &s->total_user_ns, &s->total_system_ns);
 	if (l->tick == 1)
 		return;
-	if (lived > l->now.boot_ns + TICK_NS - l->first_ns ||
-	    lived > interval + UNSEEN_NS + TICK_NS) {
+	if (lived > l->now.boot_ns + l->late_ns - l->first_ns ||
+	    lived > interval + UNSEEN_NS + l->late_ns) {
 		l->counts.n_strangers++;
 		return;
 	}

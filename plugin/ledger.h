@@ -84,6 +84,7 @@ struct ledger {
 	void *arg;
 	struct moment now, since; /* of this tick and the last */
 	uint64_t first_ns;	  /* CLOCK_BOOTTIME of the first tick */
+	uint64_t late_ns;	  /* records are taken so long after `now` */
 	uint32_t tick;
 	bool clock_was_set;
 	struct pidmap gone, parents;
@@ -94,11 +95,14 @@ void ledger_init(struct ledger *l, ledger_release_fn *release, void *arg);
 void ledger_done(struct ledger *l);
 
 /*
- * `now` is no more than 2 s before the records are taken. Records of the first
+ * `now` is no more than 2 s before the records are taken, unless ledger_late()
+ * says how long: we may be stopped in between. Records of the first
  * tick are of processes that ended before they were sampled: they are
  * LEDGER_NOTHING.
  */
 void ledger_begin(struct ledger *l, const struct moment *now);
+
+void ledger_late(struct ledger *l, uint64_t ns);
 
 /* Left the table, and no record was matched with it so far. */
 void ledger_left(struct ledger *l, const struct ledger_process *p);

@@ -174,6 +174,7 @@ struct monitor {
 	struct classifier classifier;
 	struct runner runner; /* whose thread reads the processes' files */
 	struct moment now;
+	uint64_t began_ns;    /* CLOCK_BOOTTIME of that, by our own clock */
 	uint64_t body_cpu_ns; /* CPU time of that thread in the last tick */
 	uint64_t waited_ns;   /* for lanes, in this tick */
 

@@ -371,6 +371,7 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 	int r;
 
 	m->now = *now;
+	m->began_ns = clocks_read(CLOCK_BOOTTIME);
 	/* It went with a thread that was given up, and memory was out. */
 	if (!m->fs.buf && procfs_renew(&m->fs) < 0)
 		return -ENOMEM;

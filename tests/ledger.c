@@ -276,6 +276,29 @@ static void other_process(void)
 	check_int(kind_of(&r, &p, 30000), LEDGER_LAST_SLICE);
 }
 
+/* We were stopped when the tick had begun, and it ended meanwhile. */
+static void taken_late(void)
+{
+	struct ledger_process p = process(9, 500);
+	struct exitrec r = record(9, 500, 21000, 40 * MS);
+	struct ledger_slice s;
+	struct ledger l;
+
+	begin(&l);
+	tick(&l, 2000);
+	ledger_late(&l, 20 * S);
+	ledger_take(&l, &r, &p, &s);
+	check_int(s.kind, LEDGER_LAST_SLICE);
+	ledger_end(&l, give, &(struct given){0});
+
+	/* In the next tick we were not. */
+	tick(&l, 22000);
+	r = record(9, 500, 25000, 40 * MS);
+	ledger_take(&l, &r, &p, &s);
+	check_int(s.kind, LEDGER_NOTHING);
+	ledger_done(&l);
+}
+
 static void clock_set(void)
 {
 	struct ledger_process p = process(9, 500);
@@ -545,6 +568,8 @@ int main(void)
 	     never_negative);
 	TEST("a record of another process with that number is told apart",
 	     other_process);
+	TEST("who ends while we are stopped in a tick is no stranger",
+	     taken_late);
 	TEST("setting the clock makes nobody a stranger", clock_set);
 	TEST("a suspended host makes nobody a stranger", suspended);
 	TEST("who lived before us and was not known counts nothing", before_us);
