@@ -190,9 +190,10 @@ static uint64_t times(uint64_t a, uint64_t b)
  * run_ns lacks what the task ran since it was put on a CPU last or since the
  * last timer interrupt: of the shortest lives all. But a task that never slept
  * ran whenever it did not wait for a CPU, and the kernel tells how long it
- * waited. Of another one, half of a usual stretch is missing; but after long
- * ones the last can be any, and what is too little can be made up for
- * (ledger.h), what is too much cannot.
+ * waited; not longer than a timer interrupt or what was charged to it, or the
+ * host did not run either: a VM was stopped. Of another one, half of a usual
+ * stretch is missing; but after long ones the last can be any, and what is too
+ * little can be made up for (ledger.h), what is too much cannot.
  */
 static void estimate(const struct taskstats_view *v, struct exitrec *r)
 {
@@ -200,19 +201,21 @@ static void estimate(const struct taskstats_view *v, struct exitrec *r)
 	uint64_t lived = times(get64(v, AT_ETIME), NSEC_PER_USEC);
 	uint64_t leave = plus(
 	    LEAVE_NS, times(r->hiwater_rss / LEAVE_PAGE, LEAVE_NS_PER_PAGE));
+	uint64_t charged =
+	    times(plus(r->value[EXIT_UTIME_US], r->value[EXIT_STIME_US]),
+		  NSEC_PER_USEC);
 	uint64_t most, usual, unseen;
 
 	r->run_ns = get64(v, AT_RUN_VIRTUAL);
 	if (!n_stretches) { /* not told */
-		r->cpu_ns = times(
-		    plus(r->value[EXIT_UTIME_US], r->value[EXIT_STIME_US]),
-		    NSEC_PER_USEC);
+		r->cpu_ns = charged;
 		r->run_ns = MIN(r->run_ns, r->cpu_ns);
 		r->cpu_max_ns = plus(r->cpu_ns, leave + TICK_MAX_NS);
 		return;
 	}
 	most = MAX(minus(lived, r->value[EXIT_CPU_WAIT]), r->run_ns);
 	if (r->value[EXIT_NVCSW] == 0) {
+		most = MIN(most, MAX(plus(r->run_ns, TICK_MAX_NS), charged));
 		r->cpu_ns = most;
 		r->cpu_max_ns = plus(most, leave);
 		return;

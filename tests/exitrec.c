@@ -293,6 +293,9 @@ static void estimates(void)
 	estimate_of(1, 0, 0, 53, 12000, 41000);
 	estimate_of(4, 0, 900000, 1000, 50000, 950000);
 	estimate_of(1, 0, 0, 3000, 50000, 2950000);
+	/* But for the time in which a whole VM was stopped, or given less. */
+	estimate_of(1, 0, 0, 5003000, 50000, 12000000);
+	estimate_of(9, 0, 40000000, 5003000, 50000, 50000000);
 	/* Slept: half a usual stretch is missing, but no more than there is. */
 	estimate_of(5, 1, 800000, 100000, 0, 900000);
 	estimate_of(5, 1, 800000, 850, 20000, 830000);
