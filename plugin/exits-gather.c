@@ -84,6 +84,17 @@ static bool is_same(const struct process *p, const struct exitrec *r)
 	return !p->sum.n_threads || (apart >= -2 && apart <= 2);
 }
 
+/* All that is known of the others is what the kernel added up. */
+static void hand_on_alone(struct gather *g, const struct exitrec *r,
+			  const struct exit_group *group)
+{
+	struct exitrec sum = *r;
+
+	if (group)
+		exitrec_add_group(&sum, group);
+	hand_on(g, &sum);
+}
+
 static void take_thread(struct gather *g, const struct exitrec *r,
 			const struct exit_group *group)
 {
@@ -99,7 +110,7 @@ static void take_thread(struct gather *g, const struct exitrec *r,
 	if (!p) {
 		g->counts.n_no_room++;
 		if (r->flags & EXIT_LAST)
-			hand_on(g, r);
+			hand_on_alone(g, r, group);
 		return;
 	}
 	if (!is_same(p, r))

@@ -138,6 +138,27 @@ static struct task task(uint32_t pid, uint32_t tgid, uint32_t ppid,
 	};
 }
 
+static void too_many(void)
+{
+	struct told t = {.n = 0};
+	struct gather g;
+	struct task last = task(50, 50, 1, LAST);
+
+	gather_init(&g, tell, &t);
+	for (unsigned i = 0; i < GATHER_PROCESSES_MAX; i++) {
+		struct task a = task(2 * i + 101, 2 * i + 100, 1, 0);
+
+		leave(&g, &a, 0);
+	}
+	check_u64(g.processes.n, GATHER_PROCESSES_MAX);
+	leave(&g, &last, 3000);
+	check_u64(t.n, 1);
+	check_u64(t.r[0].run_ns, 3000);
+	check(t.r[0].flags & EXIT_PARTIAL);
+	check_u64(g.counts.n_no_room, 1);
+	gather_done(&g);
+}
+
 static void at_once(void)
 {
 	struct told t = {.n = 0};
@@ -390,6 +411,7 @@ int main(void)
 	TEST("threads are added up whenever they end", summed);
 	TEST("a thread that the last one overtook is in the sum", overtaken);
 	TEST("threads that nobody told of make a record partial", unheard);
+	TEST("where too many are known the last one tells of all", too_many);
 	TEST("children are told of before their parent", children_first);
 	TEST("few are held, and go in the order they came", held_are_few);
 	TEST("a number given again is another process", number_again);
