@@ -364,16 +364,21 @@ static void find_candidates(struct monitor *m)
 	}
 }
 
+static void take_from(struct proc *p, const struct group *series)
+{
+	for (size_t v = 0; p->member && v < RULE_VIEWS_MAX; v++)
+		if (p->member->in[v].series == series)
+			p->member->in[v].series = NULL;
+}
+
 void series_yield(struct monitor *m, struct group *g)
 {
 	g->is_series = g->is_silent = false;
-	for (size_t i = 0; i < m->tab.n_procs; i++) {
-		struct proc *p = m->tab.entry[i].proc;
-
-		for (size_t v = 0; p->member && v < RULE_VIEWS_MAX; v++)
-			if (p->member->in[v].series == g)
-				p->member->in[v].series = NULL;
-	}
+	for (size_t i = 0; i < m->tab.n_procs; i++)
+		take_from(m->tab.entry[i].proc, g);
+	for (size_t i = 0; i < m->tab.n_left; i++)
+		if (m->tab.left[i].proc)
+			take_from(m->tab.left[i].proc, g);
 }
 
 void series_assign(struct monitor *m)
