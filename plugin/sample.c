@@ -294,7 +294,8 @@ static int sample_delay(struct proctab *t, struct proc *p,
 	uint64_t delay[DELAY_N], now[METRIC_N_STORED];
 	int r;
 
-	if (!t->delay || t->delay->fd < 0)
+	/* Of threads that ended the kernel has only what others left behind. */
+	if (!t->delay || t->delay->fd < 0 || proc_is_zombie(p))
 		return 0;
 	r = delay_read(t->delay, t->fs->guard, p->at.pid, delay);
 	if (r != 0)

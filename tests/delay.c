@@ -174,7 +174,7 @@ static void threads(void)
 
 static struct {
 	bool has_cpu, has_blkio, has_records;
-	uint64_t cpu_ms;
+	uint64_t cpu_ms, n_anomalies;
 } seen;
 
 static void take(_unused_ void *arg, const struct value_out *v)
@@ -182,6 +182,8 @@ static void take(_unused_ void *arg, const struct value_out *v)
 	if (strcmp(v->type, "gauge") == 0 &&
 	    strcmp(v->instance, "exit_records") == 0)
 		seen.has_records = v->d[0] > 0;
+	if (v->instance && strcmp(v->instance, "counter_anomalies") == 0)
+		seen.n_anomalies = v->u[0];
 	if (strcmp(v->group, "tested") != 0 ||
 	    strcmp(v->type, "total_time_in_ms") != 0)
 		return;
@@ -219,6 +221,23 @@ static void short_life(struct monitor *m)
 	tick(m, "");
 	check(seen.cpu_ms >= before + waited_ns / NSEC_PER_MSEC);
 	check_int(seen.has_blkio, d.have >> DELAY_BLKIO & 1);
+}
+
+/* The kernel tells 0 of it, which is no counter that fell. */
+static void zombie(struct monitor *m)
+{
+	pid_t pid = start(false), other = start(true);
+	siginfo_t info;
+
+	await(pid, 1);
+	tick(m, "");
+	kill(pid, SIGKILL);
+	check_int(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	tick(m, "");
+	check(seen.has_cpu);
+	check_u64(seen.n_anomalies, 0);
+	end(pid);
+	end(other);
 }
 
 static void of_a_group(void)
@@ -262,6 +281,7 @@ static void of_a_group(void)
 	check(seen.cpu_ms >= (after - before) / NSEC_PER_MSEC);
 	if (seen.has_records)
 		short_life(m);
+	zombie(m);
 	monitor_free(m);
 	unlink(path);
 	delay_close(&d);
