@@ -3,6 +3,9 @@
 
 enum {
 	SLOTS_MIN = 64,
+	SLOTS_KEPT = 4096,  /* are never too many */
+	SPARSE = 16,	    /* slots for each entry are much too many */
+	SPARSE_SWEEPS = 64, /* and after so many sweeps are given back */
 };
 
 void pidmap_init(struct pidmap *m, size_t size, size_t max)
@@ -56,11 +59,11 @@ void *pidmap_find(const struct pidmap *m, uint32_t pid)
 	return pid_at(m, i) ? slot_at(m, i) : NULL;
 }
 
-static bool grow(struct pidmap *m)
+static bool resize(struct pidmap *m, size_t cap)
 {
 	struct pidmap new = *m;
 
-	new.cap = MAX(2 * m->cap, (size_t)SLOTS_MIN);
+	new.cap = cap;
 	new.slot = calloc(new.cap, m->size);
 	if (!new.slot)
 		return false;
@@ -82,7 +85,8 @@ void *pidmap_add(struct pidmap *m, uint32_t pid)
 	if (!pid || m->n >= m->max)
 		return NULL;
 	/* At most three quarters full: then a free slot is near. */
-	if (m->n >= m->cap / 4 * 3 && !grow(m))
+	if (m->n >= m->cap / 4 * 3 &&
+	    !resize(m, MAX(2 * m->cap, (size_t)SLOTS_MIN)))
 		return NULL;
 	entry = slot_at(m, place_of(m, pid));
 	memcpy(entry, &pid, sizeof(pid));
@@ -119,10 +123,16 @@ void pidmap_remove(struct pidmap *m, void *entry)
 
 void pidmap_sweep(struct pidmap *m, pidmap_keep_fn *keep, void *arg)
 {
+	bool sparse = m->cap > SLOTS_KEPT && m->n < m->cap / SPARSE;
+
 	for (size_t i = 0; m->n && i < m->cap;) {
 		if (pid_at(m, i) && !keep(arg, slot_at(m, i)))
 			remove_at(m, i); /* another may be here now */
 		else
 			i++;
 	}
+	m->n_sparse = sparse ? m->n_sparse + 1 : 0;
+	/* Without memory it stays as it is. */
+	if (m->n_sparse >= SPARSE_SWEEPS && resize(m, m->cap / SPARSE * 2))
+		m->n_sparse = 0;
 }

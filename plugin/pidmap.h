@@ -15,7 +15,8 @@
 struct pidmap {
 	size_t size; /* of an entry */
 	size_t n, max;
-	size_t cap; /* slots: a power of two, or 0 */
+	size_t cap;	   /* slots: a power of two, or 0 */
+	unsigned n_sparse; /* sweeps since which it is much too large */
 	unsigned char *slot;
 };
 
@@ -36,7 +37,8 @@ void pidmap_remove(struct pidmap *m, void *entry);
 
 /*
  * Shows every entry once or twice and removes those that are not to be kept.
- * keep() must not change the table.
+ * keep() must not change the table. One that stays much too large, after a
+ * storm, becomes smaller.
  */
 typedef bool pidmap_keep_fn(void *arg, void *entry);
 void pidmap_sweep(struct pidmap *m, pidmap_keep_fn *keep, void *arg);

@@ -150,12 +150,45 @@ static void swept(void)
 	pidmap_done(&m);
 }
 
+static bool keep_few(_unused_ void *arg, void *entry)
+{
+	const struct entry *e = entry;
+
+	return e->pid % 100 == 0;
+}
+
+static void shrunk(void)
+{
+	struct pidmap m;
+	size_t most;
+
+	pidmap_init(&m, sizeof(struct entry), 100000);
+	for (uint32_t pid = 1; pid <= 20000; pid++)
+		((struct entry *)pidmap_add(&m, pid))->value = 7 * pid;
+	most = m.cap;
+	pidmap_sweep(&m, keep_few, NULL);
+	/* Not yet: the next storm may come at once. */
+	pidmap_sweep(&m, keep_few, NULL);
+	check_u64(m.cap, most);
+	for (unsigned i = 0; i < 1000; i++)
+		pidmap_sweep(&m, keep_few, NULL);
+	check(m.cap <= 4096);
+	check_u64(m.n, 200);
+	for (uint32_t pid = 100; pid <= 20000; pid += 100) {
+		const struct entry *e = pidmap_find(&m, pid);
+
+		check(e && e->value == 7 * pid);
+	}
+	pidmap_done(&m);
+}
+
 int main(void)
 {
 	TEST("an empty table has nothing, and takes no number 0", empty);
 	TEST("a new entry is zero but for its number", new_is_zero);
 	TEST("there are never more entries than allowed", bounded);
 	TEST("it holds what an array would hold", like_an_array);
+	TEST("after a storm a table becomes as small as it has to be", shrunk);
 	TEST("a sweep shows each entry and leaves those to keep", swept);
 	return tap_done();
 }
