@@ -9,6 +9,7 @@
 
 enum {
 	CALM_TICKS = 30, /* then the thread ends */
+	FEW_TICKS = 60,	 /* then room is given back */
 	STACK_SIZE = 128 * 1024,
 };
 
@@ -134,14 +135,27 @@ static void mind_thread(struct pump *p, size_t n, uint64_t n_lost, bool grows)
 		stop_thread(p);
 }
 
+/* A storm is over, and what was taken last is not looked at any more. */
+static void give_back(struct pump *p)
+{
+	if (p->n_few < FEW_TICKS || p->taken_cap <= PUMP_RECORDS_KEPT)
+		return;
+	free(p->taken);
+	p->taken = NULL;
+	p->taken_cap = 0;
+}
+
 int pump_take(struct pump *p, const struct exitrec **ret_record, size_t *ret_n)
 {
-	struct exitrec *taken = p->taken;
-	size_t cap = p->taken_cap, n;
+	struct exitrec *taken;
 	uint64_t n_lost;
+	size_t cap, n;
 	bool grows;
 	int r;
 
+	give_back(p);
+	taken = p->taken;
+	cap = p->taken_cap;
 	pthread_mutex_lock(&p->lock);
 	r = exits_drain(&p->exits);
 	p->taken = p->record;
@@ -154,6 +168,7 @@ int pump_take(struct pump *p, const struct exitrec **ret_record, size_t *ret_n)
 	grows = p->exits.buffer < p->exits.buffer_max;
 	pthread_mutex_unlock(&p->lock);
 
+	p->n_few = n <= PUMP_RECORDS_KEPT / 4 ? p->n_few + 1 : 0;
 	mind_thread(p, n, n_lost, grows);
 	*ret_record = p->taken;
 	*ret_n = n;

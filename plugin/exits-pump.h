@@ -15,7 +15,8 @@
 #include "exits.h"
 
 enum {
-	PUMP_RECORDS_MAX = 250000, /* 70 MB */
+	PUMP_RECORDS_MAX = 250000, /* 70 MB, twice */
+	PUMP_RECORDS_KEPT = 16384, /* room that is not given back */
 };
 
 struct pump {
@@ -34,6 +35,7 @@ struct pump {
 	size_t taken_cap;
 	uint64_t n_lost_before;
 	unsigned n_calm; /* ticks in which it was not needed */
+	unsigned n_few;	 /* ticks in which all room was not needed */
 };
 
 /* What the caller may want to tell. */

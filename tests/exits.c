@@ -466,6 +466,19 @@ static void pumped(void)
 	storm(10);
 	check_u64(take(&p), 10);
 
+	/* Nor is the room of a storm. */
+	check_int(array_reserve(&p.record, &p.cap, PUMP_RECORDS_MAX,
+				sizeof(*p.record)),
+		  0);
+	check_int(array_reserve(&p.taken, &p.taken_cap, PUMP_RECORDS_MAX,
+				sizeof(*p.taken)),
+		  0);
+	for (unsigned i = 0; i < 70; i++)
+		take(&p);
+	check(p.cap <= PUMP_RECORDS_KEPT && p.taken_cap <= PUMP_RECORDS_KEPT);
+	storm(10);
+	check_u64(take(&p), 10);
+
 	p.records_max = 5;
 	storm(10);
 	check(take(&p) <= 5);
