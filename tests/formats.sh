@@ -135,13 +135,14 @@ for _ in 1 2 3; do
 done
 
 # All that can be collected, by the table of the source; but for PSS, which is
-# there when there was time to read it.
+# there when there was time to read it, and for delays, of which it depends on
+# the kernel and on rights what there is.
 cat >"$work/rules.yaml" <<END
 defaults:
   collect:
 $(sed -nE 's/^ *\[COLLECT_[A-Z_]+\] = \{"([a-z_]+)".*/    \1: true/p' \
 	"$src/plugin/metric.c" |
-	sed 's/pss: true/pss: false/; s/gpu: true/gpu: auto/')
+	sed 's/pss: true/pss: false/; s/gpu: true/gpu: auto/; /delay:/d')
 rules:
 - {name: idle.three, comm: idle$id}
 - {name: burn, comm: burn$id}
