@@ -256,6 +256,7 @@ static void begin_denied(struct monitor *m)
 static void tell_hanging(struct monitor *m, const struct proc_entry *e)
 {
 	struct proc *p = e->proc;
+	const char *comm = proc_comm(p); /* none if it hung from the first */
 
 	if (p->flags & PROC_HANG_TOLD ||
 	    m->tab.now_s - e->looked_s < HANG_TELL_S)
@@ -263,9 +264,9 @@ static void tell_hanging(struct monitor *m, const struct proc_entry *e)
 	p->flags |= PROC_HANG_TOLD;
 	m->self.stalls++;
 	monitor_tell(m, MONITOR_WARNING,
-		     "process %d (%s) keeps whoever reads its files waiting; "
+		     "process %d%s%s%s keeps whoever reads its files waiting; "
 		     "it is left alone until it runs again",
-		     (int)e->pid, proc_comm(p));
+		     (int)e->pid, *comm ? " (" : "", comm, *comm ? ")" : "");
 }
 
 /* Counts the processes of which a source was refused. */
