@@ -13,6 +13,13 @@ uint64_t exitread_ns(const struct monitor *m, uint64_t ticks)
 	return ticks / hz * NSEC_PER_SEC + ticks % hz * NSEC_PER_SEC / hz;
 }
 
+/* In this tick: who did not run since its last look has not ended. */
+static bool is_seen_to_live(const struct proc *p)
+{
+	return !(p->flags &
+		 (PROC_EXITS | PROC_IS_GONE | PROC_HANGS | PROC_MISSED));
+}
+
 /* What is known of a process. */
 static struct ledger_process known_of(const struct monitor *m,
 				      const struct proc_entry *e, void *ref)
@@ -29,7 +36,6 @@ static struct ledger_process known_of(const struct monitor *m,
 	    .reaped_system_ns = exitread_ns(m, p->value[x->reaped_row[1]]),
 	    .clock_ns = e->clock,
 	    .is_ending = p->flags & PROC_EXITS,
-	    .lived_ns = p->lived_tick == m->tab.tick ? m->now.boot_ns : 0,
 	    .ref = ref,
 	};
 
@@ -138,6 +144,8 @@ void exitread_take_one(struct monitor *m, size_t i)
 		e = NULL;
 	if (e)
 		live = known_of(m, e, NULL);
+	if (e && is_seen_to_live(e->proc))
+		live.lived_ns = m->now.boot_ns;
 	ledger_take(&x->ledger, r, e ? &live : NULL, &s);
 	*end = (struct exitread_end){.was_gone = s.was_gone};
 	if (s.kind == LEDGER_LAST_SLICE && s.was_gone) {

@@ -189,15 +189,12 @@ static bool is_ending(const struct proc_stat *st)
 }
 
 /* Who is seen to live did not leave the record that was taken for its own. */
-static void note_exit(const struct proctab *t, struct proc *p,
-		      const struct proc_stat *st)
+static void note_exit(struct proc *p, const struct proc_stat *st)
 {
-	if (leader_exits(st)) {
+	if (leader_exits(st))
 		p->flags |= PROC_EXITS;
-		return;
-	}
-	p->flags &= ~(uint32_t)(PROC_EXITS | PROC_ENDED);
-	p->lived_tick = t->tick;
+	else
+		p->flags &= ~(uint32_t)(PROC_EXITS | PROC_ENDED);
 }
 
 int proctab_look(struct proctab *t, struct proc_entry *e,
@@ -237,7 +234,7 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 		else if (t->tick > 1 && p->start >= t->first_tick_start)
 			p->flags |= PROC_BORN;
 	}
-	note_exit(t, p, &st);
+	note_exit(p, &st);
 	/* A helper of the kernel is a kernel thread until it execs. */
 	if (st.field[STAT_FIELD_FLAGS] & STAT_FLAG_KTHREAD)
 		p->flags |= PROC_KERNEL;

@@ -87,11 +87,10 @@ struct proc {
 	struct pss_reading pss;	    /* the monitor's */
 	uint32_t stack; /* hash of where it begins: another one after exec */
 	uint32_t uid, gid, cgroup_hash;
-	uint32_t ran_tick;   /* last tick in which it was seen to have run */
-	uint32_t lived_tick; /* and in which it was not in its exit yet */
-	uint8_t denied;	     /* bit per source that was refused */
-	uint8_t worth;	     /* PROCFS_KEEP()s: what it has read in each tick */
-	uint8_t refused; /* the classifier's: bit per text that was refused */
+	uint32_t ran_tick; /* last tick in which it was seen to have run */
+	uint8_t denied;	   /* bit per source that was refused */
+	uint8_t worth;	   /* PROCFS_KEEP()s: what it has read in each tick */
+	uint8_t refused;   /* the classifier's: bit per text that was refused */
 	char state;
 	union {
 		char brief[PROC_COMM_SHORT];
