@@ -188,19 +188,34 @@ static bool is_host(const struct cgroupfs *fs, unsigned tree, struct str path)
 		faccessat(fs->tree_fd[tree], "cgroup.events", F_OK, 0) < 0);
 }
 
+/* From a guarded call; who was given up meanwhile leaves nothing open. */
+static void come_back(struct guard *g, int own_fd)
+{
+	if (guard_leave(g))
+		return;
+	if (own_fd >= 0)
+		close(own_fd);
+	guard_quit(g);
+}
+
 /* Of inode numbers, which the kernel does not use again; 0 if one is gone. */
 static uint64_t id_of(const struct cgroupfs *fs, const struct cgroupfs_group *g)
 {
+	struct guard *guard = fs->guard;
 	uint64_t id = HASH_NOTHING;
 
 	for (unsigned i = 0; i < CGROUPFS_N_TREES; i++) {
 		char path[PATH_MAX];
 		struct stat st;
+		int r;
 
 		if (!g->path[i])
 			continue;
 		snprintf(path, sizeof(path), ".%s", g->path[i]);
-		if (fstatat(fs->tree_fd[i], path, &st, 0) < 0)
+		guard_enter(guard);
+		r = fstatat(fs->tree_fd[i], path, &st, 0);
+		come_back(guard, -1);
+		if (r < 0)
 			return 0;
 		id = hash_more(id, (struct str){(const char *)&st.st_ino,
 						sizeof(st.st_ino)});
@@ -239,13 +254,16 @@ static int open_file(struct cgroupfs *fs, struct cgroupfs_group *g,
 		     unsigned file, int *ret_fd)
 {
 	const struct file *f = &files[file];
+	struct guard *guard = fs->guard;
 	char path[PATH_MAX];
 	int n, fd;
 
 	n = snprintf(path, sizeof(path), ".%s/%s", g->path[f->tree], f->name);
 	if (n < 0 || n >= (int)sizeof(path))
 		return -ENAMETOOLONG;
+	guard_enter(guard);
 	fd = openat(fs->tree_fd[f->tree], path, O_RDONLY | O_CLOEXEC);
+	come_back(guard, fd);
 	if (fd < 0)
 		return -errno;
 	if (!fs->kept || keptfd_keep(fs->kept, &fd) == 0)
@@ -280,21 +298,26 @@ static void take(const struct file *f, struct str text, uint32_t wanted,
 static int read_file(struct cgroupfs *fs, struct cgroupfs_group *g,
 		     unsigned file, uint32_t wanted, struct cgroupfs_values *v)
 {
+	struct guard *guard = fs->guard;
 	int fd = g->fd[file], r = 0;
 	char text[TEXT_SIZE];
+	bool is_own;
 	ssize_t n;
 
 	if (fd < 0)
 		r = open_file(fs, g, file, &fd);
 	if (r < 0)
 		return r;
+	is_own = g->fd[file] < 0;
+	guard_enter(guard);
 	n = pread(fd, text, sizeof(text), 0);
+	come_back(guard, is_own ? fd : -1);
 	if (n < 0)
 		r = -errno;
 	else
 		take(&files[file], whole_lines(text, (size_t)n, sizeof(text)),
 		     wanted, v);
-	if (g->fd[file] < 0)
+	if (is_own)
 		close(fd);
 	else if (r < 0)
 		close_file(fs, &g->fd[file]);

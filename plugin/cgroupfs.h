@@ -13,6 +13,7 @@
 
 #include "base.h"
 #include "cgroupsum.h"
+#include "guard.h"
 #include "keptfd.h"
 
 enum cgroupfs_tree {
@@ -31,6 +32,7 @@ enum {
 struct cgroupfs {
 	int tree_fd[CGROUPFS_N_TREES]; /* -1 where it is not mounted */
 	struct keptfd *kept;
+	struct guard *guard; /* of the thread that reads now; may be NULL */
 };
 
 /* One cgroup. All zeros is none. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "cgroupread.h"
 
+#include "clocks.h"
 #include "monitor-internal.h"
 
 #include <limits.h>
 #include <stdio.h>
+
+#define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
 
 enum {
 	ATTEMPTS = 3, /* in a tick, at a cgroup that goes away meanwhile */
@@ -182,6 +185,9 @@ static void read_one(struct monitor *m, struct group *g)
 	struct cgroupfs_values now;
 	int r = PROC_GONE;
 
+	if (use->hangs && !m->tab.nobody_hangs)
+		return;
+	use->hangs = false;
 	if (use->member == UINT32_MAX || use->is_several) {
 		leave(m, use);
 		return;
@@ -200,6 +206,36 @@ static void read_one(struct monitor *m, struct group *g)
 		return;
 	cgroupsum_take(&g->cgroup, use->whose, &now, &use->last);
 	use->whose = CGROUPSUM_SAME;
+}
+
+/* In a thread that may be given up. */
+static void read_all(void *arg, struct guard *g)
+{
+	struct monitor *m = arg;
+	uint64_t cpu = clocks_thread_cpu();
+
+	m->fs.guard = m->cgroups.fs.guard = g;
+	for (; m->cgroups.at < m->groups.n_groups; m->cgroups.at++)
+		if (m->groups.group[m->cgroups.at]->cgroup_use)
+			read_one(m, m->groups.group[m->cgroups.at]);
+	m->fs.guard = m->cgroups.fs.guard = NULL;
+	m->body_cpu_ns += clocks_thread_cpu() - cpu;
+}
+
+/* Left alone until every thread that was lost is back. */
+static bool pass_over(void *arg)
+{
+	struct monitor *m = arg;
+	struct group *g = m->groups.group[m->cgroups.at++];
+
+	m->cgroups.fs.guard = NULL;
+	g->cgroup_use->hangs = true;
+	leave(m, g->cgroup_use);
+	monitor_tell(m, MONITOR_WARNING,
+		     "the cgroup of %s keeps whoever reads it waiting; it is "
+		     "left alone until it answers",
+		     g->name);
+	return procfs_renew(&m->fs) == 0;
 }
 
 static bool open_once(struct monitor *m)
@@ -233,9 +269,9 @@ void cgroupread_run(struct monitor *m)
 		open_once(m);
 	begin(m);
 	take_members(m);
-	for (size_t i = 0; i < m->groups.n_groups; i++)
-		if (m->groups.group[i]->cgroup_use)
-			read_one(m, m->groups.group[i]);
+	cr->at = 0;
+	if (cr->n_used)
+		runner_run(&m->runner, read_all, pass_over, m, HANG_NS);
 	if (!wanted && cr->is_open) {
 		cgroupfs_close(&cr->fs);
 		cr->is_open = false;

@@ -24,6 +24,7 @@ struct cgroup_use {
 	uint32_t
 	    member;    /* index of an entry in it; UINT32_MAX: there is none */
 	uint32_t hash; /* of that one's /proc/PID/cgroup */
+	bool hangs;    /* its files: a thread was lost in one */
 	bool is_entered;  /* the next ones are of that cgroup */
 	uint32_t of_hash; /* 0: of none so far */
 	uint64_t id;
@@ -37,6 +38,7 @@ struct cgroupread {
 	bool is_open, is_missing, told_missing;
 	struct cgroup_use **use;
 	size_t n_used, cap;
+	size_t at; /* group that is read now */
 };
 
 /*

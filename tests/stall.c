@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum {
@@ -229,10 +230,10 @@ static void on_value(void *arg, const struct value_out *v)
 	}
 }
 
-static void watch_rules(struct watch *w, const char *rules)
+static void watch_sys(struct watch *w, const char *rules, const char *sys)
 {
 	char path[32];
-	struct monitor_options o = {.rules_path = path};
+	struct monitor_options o = {.rules_path = path, .sys_path = sys};
 
 	memset(w, 0, sizeof(*w));
 	w->rules_fd = memfd_create("rules", MFD_CLOEXEC);
@@ -240,6 +241,11 @@ static void watch_rules(struct watch *w, const char *rules)
 		  (ssize_t)strlen(rules));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->rules_fd);
 	check_int(monitor_open(&o, &w->m), 0);
+}
+
+static void watch_rules(struct watch *w, const char *rules)
+{
+	watch_sys(w, rules, NULL);
 }
 
 static void watch_open(struct watch *w, const struct stuck *s)
@@ -700,6 +706,95 @@ static void in_pidfile(void)
 	stuck_end(&s);
 }
 
+/* The directory of our cgroup below a root as it would be; "" if it is none. */
+static void own_cgroup(const char *root, char *ret, size_t size)
+{
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX], *path;
+	bool is_v2 = false;
+
+	*ret = '\0';
+	while (f && !*ret && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		is_v2 = strncmp(line, "0::", 3) == 0;
+		path = is_v2 ? line + 3 : strstr(line, ":memory:");
+		if (path && !is_v2)
+			path += strlen(":memory:");
+		if (path && strlen(path) > 1)
+			snprintf(ret, size, "%s/fs/cgroup%s%s", root,
+				 is_v2 ? "" : "/memory", path);
+	}
+	if (f)
+		fclose(f);
+	if (*ret && is_v2) {
+		snprintf(line, sizeof(line), "%s/fs/cgroup/cgroup.controllers",
+			 root);
+		f = fopen(line, "we");
+		check(f && fclose(f) == 0);
+	}
+}
+
+static void make_dirs(char *path)
+{
+	for (char *at = path; (at = strchr(at + 1, '/'));) {
+		*at = '\0';
+		mkdir(path, 0700);
+		*at = '/';
+	}
+	mkdir(path, 0700);
+}
+
+/* What would be its file is the command line that hangs who reads it. */
+static void in_cgroup(void)
+{
+	char root[] = "/tmp/proctally-stall.XXXXXX", dir[PATH_MAX] = "";
+	char file[PATH_MAX + 32], target[64], rules[256];
+	unsigned n = 0;
+	struct stuck s;
+	struct watch w;
+	pid_t first;
+
+	if (!stuck_new(&s, 1, "mmap"))
+		return;
+	check(mkdtemp(root) != NULL);
+	snprintf(dir, sizeof(dir), "%s/fs/cgroup", root);
+	make_dirs(dir);
+	own_cgroup(root, dir, sizeof(dir));
+	if (!*dir) {
+		tap_skip("we are in no cgroup");
+		stuck_end(&s);
+		return;
+	}
+	make_dirs(dir);
+	snprintf(target, sizeof(target), "/proc/%d/cmdline", (int)s.pid[0]);
+	snprintf(file, sizeof(file), "%s/memory.current", dir);
+	check_int(symlink(target, file), 0);
+	snprintf(file, sizeof(file), "%s/memory.usage_in_bytes", dir);
+	check_int(symlink(target, file), 0);
+	first = bystander_new();
+	snprintf(rules, sizeof(rules),
+		 "defaults: {collect: {cgroup: true}}\n"
+		 "other: {action: drop}\n"
+		 "rules: [{name: bystanders, cmdline: 'bystander-%d$'}]\n",
+		 (int)getpid());
+	watch_sys(&w, rules, root);
+	ticks(&w, 6);
+	check_int((int)w.others, 1);
+	for (size_t i = 0; i < w.n_events; i++)
+		n += strstr(w.event[i], "the cgroup of bystanders keeps") !=
+		     NULL;
+	check_u64(n, 1);
+	check(w.longest_ms < TICK_MAX_MS);
+
+	stuck_release(&s);
+	ticks(&w, 2);
+	process_end(first);
+	check(watch_close(&w) < TICK_MAX_MS);
+	stuck_end(&s);
+	snprintf(file, sizeof(file), "rm -rf %s", root);
+	check_int(system(file), 0);
+}
+
 static int all(void)
 {
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -718,6 +813,7 @@ static int all(void)
 	TEST("closing does not wait for eight locked memory maps",
 	     closing_maps);
 	TEST("a pidfile that hangs its reader holds nobody up", in_pidfile);
+	TEST("a cgroup that hangs its reader holds nobody up", in_cgroup);
 	TEST("a process that hangs in exec holds nobody up", in_exec);
 	TEST("a child that hangs in exec holds nobody up", in_exec_of_child);
 	return tap_done();
