@@ -212,11 +212,12 @@ enum {
 	MONITOR_N_REFUSABLE = 5,
 };
 
-/* Sources that take rights to read; one row each. */
+/* Sources that may be refused; one row each. */
 extern const struct monitor_refusable {
 	enum metric_source source;
-	size_t count;	  /* offset in struct selfstat */
-	const char *what; /* for people */
+	size_t count;	   /* offset in struct selfstat */
+	const char *what;  /* for people */
+	const char *needs; /* the end of what is told, or empty */
 } monitor_refusable[MONITOR_N_REFUSABLE];
 
 static inline uint64_t *monitor_refusals(struct selfstat *self, size_t i)

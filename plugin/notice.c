@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpuread.h"
 
+/*
+ * Who may open what: fs/proc/base.c and fs/proc/fd.c of Linux 6.18. What takes
+ * no capability is refused by security modules alone; fds is that, too, since
+ * 6.2, where its directory need not be listed.
+ */
 const struct monitor_refusable monitor_refusable[MONITOR_N_REFUSABLE] = {
-    {SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io"},
-    {SOURCE_FDS, offsetof(struct selfstat, unreadable_fds), "fds"},
-    {SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits), "fd_limit"},
-    {SOURCE_STATUS, offsetof(struct selfstat, unreadable_status), "status"},
-    {SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks), "ctx"},
+    {SOURCE_IO, offsetof(struct selfstat, unreadable_io), "io",
+     ": needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"},
+    {SOURCE_FDS, offsetof(struct selfstat, unreadable_fds), "fds",
+     ": needs CAP_DAC_READ_SEARCH"},
+    {SOURCE_LIMITS, offsetof(struct selfstat, unreadable_limits), "fd_limit",
+     ""},
+    {SOURCE_STATUS, offsetof(struct selfstat, unreadable_status), "status", ""},
+    {SOURCE_TASKS, offsetof(struct selfstat, unreadable_tasks), "ctx", ""},
 };
 
 static void notice_refusals(struct monitor *m)
@@ -18,13 +26,12 @@ static void notice_refusals(struct monitor *m)
 		if (n == SELFSTAT_ABSENT)
 			n = 0;
 		if (n && !(m->told.denied & bit))
-			monitor_tell(m, MONITOR_WARNING,
-				     "%s unreadable for %zu of %zu processes: "
-				     "needs CAP_SYS_PTRACE and "
-				     "CAP_DAC_READ_SEARCH; there it has no "
-				     "value",
-				     monitor_refusable[i].what, (size_t)n,
-				     m->tab.n_procs);
+			monitor_tell(
+			    m, MONITOR_WARNING,
+			    "%s unreadable for %zu of %zu processes%s; "
+			    "there it has no value",
+			    monitor_refusable[i].what, (size_t)n,
+			    m->tab.n_procs, monitor_refusable[i].needs);
 		if (n)
 			m->told.denied |= bit;
 	}
