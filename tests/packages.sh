@@ -123,6 +123,9 @@ point 'it has what it should, where Debian has it' "$(
 -rw-r--r-- usr/share/bash-completion/completions/proctally
 -rw-r--r-- usr/share/doc/proctally/README.gz
 -rw-r--r-- usr/share/doc/proctally/examples/web.yaml
+-rw-r--r-- usr/share/doc/proctally/examples/grafana/graphite-groups.json
+-rw-r--r-- usr/share/doc/proctally/examples/stores/README
+-rw-r--r-- usr/share/doc/proctally/examples/stores/influxdb/collectd.conf
 -rw-r--r-- usr/share/doc/proctally/examples/systemd/proctally.conf
 -rwxr-xr-x usr/share/doc/proctally/examples/check-install
 END
