@@ -366,21 +366,9 @@ static void emit_all(struct monitor *m, value_fn *emit, void *arg)
 	residual_emit(m, emit, arg);
 }
 
-int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
-		 void *arg)
+/* Files other than those of processes that rules rest on. */
+static void refresh(struct monitor *m)
 {
-	int r;
-
-	m->now = *now;
-	m->began_ns = clocks_read(CLOCK_BOOTTIME);
-	/* It went with a thread that was given up, and memory was out. */
-	if (!m->fs.buf && procfs_renew(&m->fs) < 0)
-		return -ENOMEM;
-	monitor_reload(m);
-	if (!m->rules) {
-		emit_self(m, emit, arg);
-		return 0;
-	}
 	if (classifier_refresh(&m->classifier, &m->runner))
 		proctab_ask_again(&m->tab);
 	if (m->classifier.look.hangs)
@@ -388,15 +376,40 @@ int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
 			     "pidfile %s keeps whoever reads it waiting; until "
 			     "it can be read it names whom it named",
 			     m->classifier.look.hangs);
-	exitread_open(m);
+}
+
+/* Which processes exist, and which of them ran? */
+static int list_and_gate(struct monitor *m)
+{
+	int r;
+
 	m->tab.nobody_hangs = lane_stuck(m->runner.lane) == 0;
-	r = proctab_list(&m->tab, now); /* which processes exist? */
+	r = proctab_list(&m->tab, &m->now);
 	if (r == 0)
 		r = array_reserve(&m->fresh, &m->fresh_cap, m->tab.n_procs,
 				  sizeof(*m->fresh));
 	if (r == 0)
-		r = proctab_gate(&m->tab, now); /* which of them ran? */
-	if (r < 0) {
+		r = proctab_gate(&m->tab, &m->now);
+	return r;
+}
+
+int monitor_tick(struct monitor *m, const struct moment *now, value_fn *emit,
+		 void *arg)
+{
+	int r = 0;
+
+	m->now = *now;
+	m->began_ns = clocks_read(CLOCK_BOOTTIME);
+	/* It went with a thread that was given up, and memory was out. */
+	if (!m->fs.buf && procfs_renew(&m->fs) < 0)
+		return -ENOMEM;
+	monitor_reload(m);
+	if (m->rules) {
+		refresh(m);
+		exitread_open(m);
+		r = list_and_gate(m); /* which exist? which of them ran? */
+	}
+	if (!m->rules || r < 0) {
 		emit_self(m, emit, arg);
 		return r;
 	}
