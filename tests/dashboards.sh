@@ -18,11 +18,7 @@ need() {
 	shift
 	for wanted; do
 		! find_program "$wanted" || continue
-		reason=$(missing "$wanted")
-		case $reason in
-		*' has none') leave_out "$name" "$reason" ;;
-		*) skip "$name" "$reason" ;;
-		esac
+		skip "$name" "$(missing "$wanted")"
 		plan
 		exit 0
 	done

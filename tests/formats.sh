@@ -10,57 +10,14 @@ set -eu
 
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
-: "${COLLECTD:=collectd}" "${SERVICES:=}" "${LACKING:=}"
-PATH=$PATH:/usr/sbin:/opt/collectd/sbin
-
-# skip NAME REASON: what is missing is a failure where CI=true.
-skip() {
-	if [ "${CI:-}" = true ] && [ "$2" = "${2% has none}" ]; then
-		point "$1" "$2, and CI=true"
-	else
-		n=$((n + 1))
-		echo "ok $n - $1 # SKIP $2"
-	fi
-}
-
-# find_program NAME: sets $program to its path; fails if there is none.
-find_program() {
-	program=$(command -v "$1" || true)
-	for dir in bin sbin; do
-		[ -n "$program" ] || [ ! -x "$SERVICES/usr/$dir/$1" ] ||
-			program=$SERVICES/usr/$dir/$1
-	done
-	[ -n "$program" ]
-}
-
-# missing NAME: why there is none.
-missing() {
-	case " $LACKING " in
-	*" $1 "*) echo "no $1: the distribution has none" ;;
-	*) echo "no $1" ;;
-	esac
-}
-
-# service COMMAND...: with the libraries that were unpacked along with it.
-service() {
-	libraries=
-	for dir in "$SERVICES"/lib/*-linux-gnu* "$SERVICES"/usr/lib/*-linux-gnu*; do
-		[ ! -d "$dir" ] || libraries=$libraries:$dir
-	done
-	[ -z "$SERVICES" ] ||
-		set -- "PYTHONPATH=$SERVICES/usr/lib/python3/dist-packages" \
-			"LD_LIBRARY_PATH=${libraries#:}" "$@"
-	exec env "$@"
-}
+# shellcheck source=tests/servers.sh
+. "$src/tests/servers.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-formats.XXXXXX")
-pids=
 # shellcheck disable=SC2317,SC2329
 finish() {
 	trap - EXIT HUP INT TERM
-	for pid in $pids; do
-		kill -KILL "$pid" 2>/dev/null || true
-	done
+	servers_done
 	exec 8>&-
 	rm -rf "$work"
 }
@@ -71,54 +28,6 @@ trap 'exit 1' HUP INT TERM
 chmod 755 "$work"
 cp "$build/proctally" "$work/proctally"
 command=$work/proctally
-
-# await SECONDS COMMAND...: until it succeeds, or fails.
-await() {
-	rounds=$(($1 * 10))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		rounds=$((rounds - 1))
-		[ "$rounds" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
-
-# start NAME COMMAND...: in the background, with its output in $work/NAME.log.
-start() {
-	log=$work/$1.log
-	shift
-	"$@" >"$log" 2>&1 </dev/null 8>&- &
-	daemon=$!
-	pids="$pids $daemon"
-}
-
-# Nobody has waited for one that ended, so it is a zombie at least.
-ended() {
-	[ ! -d "/proc/$daemon" ] || grep -qs '^State:.Z' "/proc/$daemon/status"
-}
-
-# stop: whatever is left of it.
-stop() {
-	kill -TERM "$daemon" 2>/dev/null || true
-	await 10 ended || kill -KILL "$daemon" 2>/dev/null || true
-	wait "$daemon" 2>/dev/null || true
-}
-
-# is_free PORT: nobody listens there.
-is_free() {
-	! awk -v port="$(printf '%04X' "$1")" '
-		$4 == "0A" && $2 ~ ":" port "$" { found = 1 }
-		END { exit !found }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
-}
-
-# free_port: sets $port, each time to another one, below the ephemeral ones.
-port=$((20000 + $$ % 10000))
-free_port() {
-	port=$((port + 1))
-	while ! is_free "$port"; do
-		port=$((port + 1))
-	done
-}
 
 # --- Processes, by names of ours ---
 
@@ -321,7 +230,7 @@ test_exporter() {
 			echo 'the value is not there'
 		exported <"$file" >"$work/want"
 		exported <"$work/out" | diff "$work/want" - || true)"
-	stop
+	stop "$daemon"
 }
 
 if ! find_program curl; then
@@ -404,7 +313,7 @@ END
 			grep -qx "proctally_$field" "$work/out" ||
 				echo "not $field"
 		done)"
-	stop
+	stop "$daemon"
 }
 
 if ! find_program curl; then
@@ -419,39 +328,7 @@ fi
 
 # Graphite's tree of what a host has sent.
 whisper_tree() {
-	(cd "$work/carbon/whisper/$1" 2>/dev/null && find . -name '*.wsp' | sort)
-}
-
-start_carbon() {
-	mkdir -p "$work/carbon/conf" "$work/carbon/log" "$work/carbon/run"
-	free_port
-	cat >"$work/carbon/conf/carbon.conf" <<END
-[cache]
-STORAGE_DIR = $work/carbon
-LOCAL_DATA_DIR = $work/carbon/whisper
-CONF_DIR = $work/carbon/conf
-LOG_DIR = $work/carbon/log
-PID_DIR = $work/carbon/run
-USER =
-MAX_CREATES_PER_MINUTE = inf
-MAX_UPDATES_PER_SECOND = inf
-LINE_RECEIVER_INTERFACE = 127.0.0.1
-LINE_RECEIVER_PORT = $port
-PICKLE_RECEIVER_INTERFACE = 127.0.0.1
-PICKLE_RECEIVER_PORT = 0
-CACHE_QUERY_INTERFACE = 127.0.0.1
-CACHE_QUERY_PORT = 0
-END
-	printf '[all]\npattern = .*\nretentions = 1s:1h\n' \
-		>"$work/carbon/conf/storage-schemas.conf"
-	start carbon service "$program" \
-		--config="$work/carbon/conf/carbon.conf" --nodaemon start
-	carbon=$daemon
-	carbon_port=$port
-}
-
-carbon_listens() {
-	! is_free "$carbon_port"
+	(cd "$whisper/$1" 2>/dev/null && find . -name '*.wsp' | sort)
 }
 
 # to_carbon COMMAND...: its standard output is the connection.
@@ -471,14 +348,15 @@ graphite_is() {
 graphite_value() {
 	find_program whisper-fetch &&
 		(service "$program" --from=$(($(date +%s) - 60)) \
-			"$work/carbon/whisper/$1/$2.wsp") |
+			"$whisper/$1/$2.wsp") |
 		awk '$2 != "None" { v = $2 } END { printf "%.0f", v }'
 }
 
 test_carbon() {
-	start_carbon
-	point 'carbon starts' "$(
-		await 30 carbon_listens || tail -n 20 "$work/carbon.log")"
+	findings=
+	start_carbon 1s:1h || findings=$(tail -n 20 "$work/carbon.log")
+	carbon=$daemon
+	point 'carbon starts' "$findings"
 	COLLECTD_HOSTNAME='alone.in (the) dark'
 	export COLLECTD_HOSTNAME
 	point 'carbon takes every line' "$(
@@ -583,10 +461,10 @@ test_collectd() {
 		await 5 csv_is ps_state-sleeping 2 3.000000 ||
 			echo "sleeping: $(csv_value ps_state-sleeping 2)"
 		sleep 2
-		ended && echo 'collectd has ended'
+		has_ended "$daemon" && echo 'collectd has ended'
 		grep -i 'exec plugin' "$work/collectd/log" |
 			grep -vE ' unreadable for |CAP_SETUID' || true)"
-	stop
+	stop "$daemon"
 }
 
 same_tree() {
@@ -614,8 +492,7 @@ else
 	skip "collectd's exec plugin" "$(missing "$COLLECTD")"
 fi
 if [ -n "$carbon" ]; then
-	daemon=$carbon
-	stop
+	stop "$carbon"
 fi
 
 # --- Netdata ---
@@ -725,7 +602,7 @@ test_netdata() {
 		plugin=$(cat "$dir/plugin")
 		[ "$(cat "/proc/$plugin/comm")" = proctally ] ||
 			echo 'it was not there'
-		stop
+		stop "$daemon"
 		await 10 [ ! -d "/proc/$plugin" ] || echo "$plugin is left")"
 }
 

@@ -15,16 +15,6 @@ set -eu
 # shellcheck source=tests/servers.sh
 . "$src/tests/servers.sh"
 
-# skip NAME REASON: what is missing is a failure where CI=true, unless the
-# distribution has none.
-skip() {
-	if [ "${CI:-}" = true ] && [ "$2" = "${2% has none}" ]; then
-		point "$1" "$2, and CI=true"
-	else
-		leave_out "$1" "$2"
-	fi
-}
-
 # need NAME PROGRAM...: without one of them the script ends here, with a skip.
 need() {
 	name=$1
