@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Texts of fdinfo and what is to be read in them: each
- * tests/gpu/fdinfo/NAME.txt has its NAME.want, in words of our own.
+ * tests/gpu-samples/fdinfo/NAME.txt has its NAME.want, in words of our own.
  */
 #include "gpu-fdinfo.h"
 #include "tap.h"
@@ -204,7 +204,7 @@ int main(void)
 	char dir[768], name[512];
 	int n;
 
-	snprintf(dir, sizeof(dir), "%s/tests/gpu/fdinfo",
+	snprintf(dir, sizeof(dir), "%s/tests/gpu-samples/fdinfo",
 		 srcdir ? srcdir : ".");
 	sample_dir = dir;
 	n = scandir(dir, &entry, is_text, alphasort);

@@ -410,7 +410,7 @@ static size_t read_rows(const char *name, char (*word)[3][32], size_t max)
 	size_t n = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/tests/gpu/nvml/%s",
+	snprintf(path, sizeof(path), "%s/tests/gpu-samples/nvml/%s",
 		 srcdir ? srcdir : ".", name);
 	f = fopen(path, "re");
 	check(f != NULL);

@@ -4,7 +4,7 @@
  *
  *	at S				a tick begins, at S seconds
  *	read NAME [WORD=VALUE...]	a client is read; words see read_words[]
- *	text SAMPLE [since=S]		the same, from tests/gpu/fdinfo
+ *	text SAMPLE [since=S]		the same, from tests/gpu-samples/fdinfo
  *	hold NAME PID START [broker]	somebody holds it
  *	stands NAME			it was not read, and its memory stands
  *	end				the tick ends
@@ -265,7 +265,7 @@ static void do_text(struct story *s)
 
 	if (s->n_words > 2)
 		since_ns = seconds(s->word[2] + strlen("since="));
-	snprintf(path, sizeof(path), "%s/tests/gpu/fdinfo/%s.txt",
+	snprintf(path, sizeof(path), "%s/tests/gpu-samples/fdinfo/%s.txt",
 		 srcdir ? srcdir : ".", s->word[1]);
 	f = fopen(path, "re");
 	n = f ? fread(text, 1, sizeof(text), f) : 0;
