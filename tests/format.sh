@@ -5,21 +5,18 @@
 # without errors. A missing tool is a skip, but not where CI=true.
 set -eu
 
-cd "${top_srcdir:-.}"
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:-.}/tests/tap.sh"
+cd "$src"
 
-n=0
-# point NAME COMMAND...: one TAP point that holds if the command succeeds.
-point() {
-	n=$((n + 1))
+# holds NAME COMMAND...: one TAP point, failed if the command fails.
+holds() {
 	name=$1
 	shift
-	if ! command -v "$1" >/dev/null && [ "${CI:-}" != true ]; then
-		echo "ok $n - $name # SKIP no $1"
-	elif output=$("$@" 2>&1); then
-		echo "ok $n - $name"
+	if command -v "$1" >/dev/null; then
+		point "$name" "$("$@" 2>&1 || echo "$1: status $?")"
 	else
-		echo "not ok $n - $name"
-		printf '%s\n' "$output" | sed 's/^/# /'
+		skip "$name" "no $1"
 	fi
 }
 
@@ -32,12 +29,12 @@ for file in autogen.sh .ci/run contrib/* contrib/stores/* tests/* tests/fuzz/*; 
 	fi
 done
 
-point 'C is formatted' clang-format --dry-run -Werror \
+holds 'C is formatted' clang-format --dry-run -Werror \
 	plugin/*.[ch] tests/*.[ch] tests/fuzz/*.[ch]
-point 'the completion is clean' shellcheck -s bash contrib/completion/proctally.bash
+holds 'the completion is clean' shellcheck -s bash contrib/completion/proctally.bash
 # shellcheck disable=SC2086
-point 'scripts are clean' shellcheck -x $scripts
-point 'manual pages are well-formed' \
+holds 'scripts are clean' shellcheck -x $scripts
+holds 'manual pages are well-formed' \
 	mandoc -T lint -W error config/proctally.1 config/proctally.5
 
-echo "1..$n"
+plan

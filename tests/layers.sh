@@ -5,8 +5,8 @@
 # libyaml, PCRE2 and collectd, and that the core keeps no state of its own.
 set -eu
 
-src=${top_srcdir:-.}
-build=${top_builddir:-$src}
+# shellcheck source=tests/tap.sh
+. "${top_srcdir:-.}/tests/tap.sh"
 cd "$src"
 
 # Layer 0 is the lowest. A module includes modules of lower layers, or of its
@@ -20,18 +20,6 @@ layers='
 5 plugin command check dump explaincmd bench alloccount events netdata format replace messages
 5 board cell match roster screen table top view watch
 '
-
-n=0
-# point NAME FINDINGS: one TAP point, failed if there is any finding.
-point() {
-	n=$((n + 1))
-	if [ -z "$2" ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		printf '%s\n' "$2" | sed 's/^/# /'
-	fi
-}
 
 # Prints "FILE LAYER" for every file of plugin/; layer -1 is unknown, -2 more
 # than one.
@@ -161,4 +149,4 @@ point 'every file of plugin/ is built and shipped' "$(
 		grep -qwF "$file" Makefile.am || echo "$file: not in Makefile.am"
 	done)"
 
-echo "1..$n"
+plan

@@ -50,19 +50,13 @@ function example(s) {
 inside { text = text (text == "" ? "" : "\n") $0 }
 ' "$src/config/proctally.5"
 
-n=0
-findings=
+examples=0 findings=
 for file in "$work"/*.yaml; do
-	n=$((n + 1))
+	examples=$((examples + 1))
 	"$command" check "$file" >/dev/null 2>"$work/err" && [ ! -s "$work/err" ] ||
-		findings="$findings$(sed 's/^/# /' "$file" "$work/err")
+		findings="$findings$(cat "$file" "$work/err")
 "
 done
-[ "$n" -gt 50 ] || findings="# only $n examples were found"
-if [ -z "$findings" ]; then
-	echo "ok 1 - all $n examples of proctally(5) load"
-else
-	echo 'not ok 1 - all examples of proctally(5) load'
-	printf '%s\n' "$findings"
-fi
-echo 1..1
+[ "$examples" -gt 50 ] || findings="only $examples examples were found"
+point "all $examples examples of proctally(5) load" "$findings"
+plan
