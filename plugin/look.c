@@ -197,6 +197,31 @@ static void note_exit(struct proc *p, const struct proc_stat *st)
 		p->flags &= ~(uint32_t)(PROC_EXITS | PROC_ENDED);
 }
 
+/* What it is, by its stat: what rules ask for may have changed with it. */
+static void take_identity(struct proctab *t, struct proc *p,
+			  const struct proc_stat *st)
+{
+	/* A helper of the kernel is a kernel thread until it execs. */
+	if (st->field[STAT_FIELD_FLAGS] & STAT_FLAG_KTHREAD)
+		p->flags |= PROC_KERNEL;
+	else
+		p->flags &= ~(uint32_t)PROC_KERNEL;
+	if (take_comm(p, st->comm,
+		      st->field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
+	    !(p->flags & PROC_NEW)) {
+		p->flags |= PROC_RENAMED;
+		/* Where the stack is not told any new name is an exec. */
+		if (!p->stack)
+			pss_void(&p->pss);
+	}
+	p->ppid = (pid_t)st->field[STAT_FIELD_PPID];
+	watch_exec(p, st);
+	/* What it is may show only after some time: by its title, say. */
+	if (p->start > t->young_start && p->flags & PROC_MAY_MOVE &&
+	    proc_has_run(t, p))
+		p->flags |= PROC_RENAMED;
+}
+
 int proctab_look(struct proctab *t, struct proc_entry *e,
 		 struct growth *ret_growth)
 {
@@ -235,26 +260,7 @@ int proctab_look(struct proctab *t, struct proc_entry *e,
 			p->flags |= PROC_BORN;
 	}
 	note_exit(p, &st);
-	/* A helper of the kernel is a kernel thread until it execs. */
-	if (st.field[STAT_FIELD_FLAGS] & STAT_FLAG_KTHREAD)
-		p->flags |= PROC_KERNEL;
-	else
-		p->flags &= ~(uint32_t)PROC_KERNEL;
-	if (take_comm(p, st.comm,
-		      st.field[STAT_FIELD_FLAGS] & STAT_FLAG_WQ_WORKER) &&
-	    !(p->flags & PROC_NEW)) {
-		p->flags |= PROC_RENAMED;
-		/* Who may not see the stack takes every new name for an exec.
-		 */
-		if (!p->stack)
-			pss_void(&p->pss);
-	}
-	p->ppid = (pid_t)st.field[STAT_FIELD_PPID];
-	watch_exec(p, &st);
-	/* What it is may show only after some time: by its title, say. */
-	if (p->start > t->young_start && p->flags & PROC_MAY_MOVE &&
-	    proc_has_run(t, p))
-		p->flags |= PROC_RENAMED;
+	take_identity(t, p, &st);
 	/* The text is not needed any more: the scratch buffer may go. */
 	if (st.state == 'Z' && st.field[STAT_FIELD_THREADS] > 1)
 		borrow_from_live_task(t, p, &st);
