@@ -8,34 +8,20 @@ set -eu
 
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
+# shellcheck source=tests/servers.sh
+. "$src/tests/servers.sh"
 fake=$build/tests/.libs/fakenvmlfile.so
 plugin=$build/.libs/proctally.so
-PATH=$PATH:/usr/sbin:/opt/collectd/sbin
-: "${COLLECTD:=collectd}"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-gpu.XXXXXX")
-pids=
 # shellcheck disable=SC2317,SC2329
 finish() {
 	trap - EXIT HUP INT TERM
-	for pid in $pids; do
-		kill -KILL "$pid" 2>/dev/null || true
-	done
+	servers_done
 	rm -rf "$work"
 }
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
-
-# await SECONDS COMMAND...: until it succeeds, or fails.
-await() {
-	rounds=$(($1 * 10))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		rounds=$((rounds - 1))
-		[ "$rounds" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 
 # --- The roots ---
 

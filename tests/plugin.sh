@@ -10,9 +10,9 @@ set -eu
 
 # shellcheck source=tests/tap.sh
 . "${top_srcdir:-.}/tests/tap.sh"
+# shellcheck source=tests/servers.sh
+. "$src/tests/servers.sh"
 plugin=$build/.libs/proctally.so
-PATH=$PATH:/usr/sbin:/opt/collectd/sbin
-: "${COLLECTD:=collectd}"
 
 have() {
 	command -v "$1" >/dev/null
@@ -29,7 +29,6 @@ if ! have "$COLLECTD" || [ ! -f "$plugin" ]; then
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/proctally-plugin.XXXXXX")
-pids=
 # shellcheck disable=SC2317,SC2329
 finish() {
 	trap - EXIT HUP INT TERM
@@ -41,17 +40,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
-
-# await SECONDS COMMAND...: until it succeeds, or fails.
-await() {
-	rounds=$(($1 * 10))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		rounds=$((rounds - 1))
-		[ "$rounds" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 
 # --- Processes, by names of ours ---
 
@@ -151,9 +139,8 @@ run() {
 	pids="$pids $daemon"
 }
 
-# Nobody has waited for one that ended, so it is a zombie at least.
 ended() {
-	[ ! -d "/proc/$daemon" ] || grep -qs '^State:.Z' "/proc/$daemon/status"
+	has_ended "$daemon"
 }
 
 runs() {
