@@ -974,8 +974,11 @@ static void kernel_threads(void)
 	struct watch w;
 	int before, after, seen, n_tries = 10;
 
-	if (!can(count_kernel_threads() > 0, "no kernel threads to be seen"))
+	/* A container has none, whatever is installed in it. */
+	if (count_kernel_threads() == 0) {
+		tap_skip("no kernel threads to be seen");
 		return;
+	}
 	watch_open(&w, rules);
 	/* Some come and go by themselves. */
 	do {
