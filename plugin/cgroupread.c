@@ -7,10 +7,9 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
-
 enum {
 	ATTEMPTS = 3, /* in a tick, at a cgroup that goes away meanwhile */
+	HANG_MAX = 4, /* threads that may be lost in cgroups */
 };
 
 #define ALL_VALUES (CGROUPFS_BIT(CGROUPFS_N_VALUES) - 1)
@@ -235,7 +234,7 @@ static bool pass_over(void *arg)
 		     "the cgroup of %s keeps whoever reads it waiting; it is "
 		     "left alone until it answers",
 		     g->name);
-	return procfs_renew(&m->fs) == 0;
+	return procfs_renew(&m->fs) == 0 && ++m->cgroups.n_hang < HANG_MAX;
 }
 
 static bool open_once(struct monitor *m)
@@ -269,9 +268,12 @@ void cgroupread_run(struct monitor *m)
 		open_once(m);
 	begin(m);
 	take_members(m);
+	if (m->tab.nobody_hangs)
+		cr->n_hang = 0;
 	cr->at = 0;
-	if (cr->n_used)
-		runner_run(&m->runner, read_all, pass_over, m, HANG_NS);
+	/* Threads are few, and those who read processes need them, too. */
+	if (cr->n_used && cr->n_hang < HANG_MAX)
+		runner_run(&m->runner, read_all, pass_over, m, MONITOR_HANG_NS);
 	if (!wanted && cr->is_open) {
 		cgroupfs_close(&cr->fs);
 		cr->is_open = false;

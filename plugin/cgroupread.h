@@ -38,7 +38,8 @@ struct cgroupread {
 	bool is_open, is_missing, told_missing;
 	struct cgroup_use **use;
 	size_t n_used, cap;
-	size_t at; /* group that is read now */
+	size_t at;	 /* group that is read now */
+	unsigned n_hang; /* threads lost since none was */
 };
 
 /*

@@ -5,6 +5,8 @@
 #include <linux/netlink.h>
 #include <linux/taskstats.h>
 
+#include "genl.h"
+
 /* A process of which threads ended. */
 struct process {
 	uint32_t pid;
@@ -161,26 +163,6 @@ static void take(struct gather *g, struct exitrec *r, uint32_t tgid,
 		take_thread(g, r, tgid ? group : NULL);
 }
 
-/* Takes the next attribute off `rest`. False at its end. */
-static bool next_attribute(struct str *rest, unsigned *ret_type,
-			   struct str *ret_payload)
-{
-	struct nlattr a;
-	size_t step;
-
-	if (rest->n < sizeof(a))
-		return false;
-	memcpy(&a, rest->s, sizeof(a));
-	if (a.nla_len < sizeof(a) || a.nla_len > rest->n)
-		return false;
-	*ret_type = a.nla_type & NLA_TYPE_MASK;
-	*ret_payload = (struct str){rest->s + sizeof(a), a.nla_len - sizeof(a)};
-	step = MIN((size_t)NLA_ALIGN(a.nla_len), rest->n);
-	rest->s += step;
-	rest->n -= step;
-	return true;
-}
-
 /* A number and a struct taskstats. */
 static bool parse_aggregate(struct str bytes, uint32_t *ret_id,
 			    struct str *ret_stats)
@@ -188,7 +170,7 @@ static bool parse_aggregate(struct str bytes, uint32_t *ret_id,
 	struct str payload;
 	unsigned type, found = 0;
 
-	while (next_attribute(&bytes, &type, &payload)) {
+	while (genl_next_attribute(&bytes, &type, &payload)) {
 		if (type == TASKSTATS_TYPE_STATS) {
 			*ret_stats = payload;
 			found |= 1;
@@ -212,7 +194,7 @@ static void take_message(struct gather *g, struct str bytes)
 	bool bad = false;
 	unsigned type;
 
-	while (next_attribute(&bytes, &type, &payload)) {
+	while (genl_next_attribute(&bytes, &type, &payload)) {
 		if (type != TASKSTATS_TYPE_AGGR_PID &&
 		    type != TASKSTATS_TYPE_AGGR_TGID)
 			continue;

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "genl.h"
 #include "keptfd.h"
 
 enum {
 	BATCH = 32,
 	MESSAGE_SIZE = 4096, /* one of Linux 6.18 has up to 1,188 bytes */
-	REQUEST_SIZE = 512,
-	SEQ = 1, /* of our requests */
+	SEQ = 1,	     /* of our requests */
 
 	/* In one drain; more than the largest buffer holds. */
 	DRAIN_BATCHES = 8192,
@@ -29,104 +29,22 @@ struct exits_batch {
 	char text[BATCH][MESSAGE_SIZE];
 };
 
-struct request {
-	struct nlmsghdr n;
-	struct genlmsghdr g;
-	char payload[REQUEST_SIZE];
-};
-
 void exits_init(struct exits *x)
 {
 	*x = (struct exits){.fd = -1};
 }
 
-/* Sends a command with one text as attribute; the kernel answers at once. */
-static int ask(int fd, unsigned family, uint8_t command, uint16_t attribute,
-	       const char *text, uint16_t flags)
+/* What is asked of taskstats about the CPUs whose exits are told. */
+static struct genl_question about_cpus(const struct exits *x,
+				       uint16_t attribute, uint16_t flags)
 {
-	struct request r = {
-	    .n = {.nlmsg_type = (uint16_t)family,
-		  .nlmsg_flags = NLM_F_REQUEST | flags,
-		  .nlmsg_seq = SEQ},
-	    .g = {.cmd = command, .version = 1},
+	return (struct genl_question){
+	    .family = x->family,
+	    .command = TASKSTATS_CMD_GET,
+	    .attribute = attribute,
+	    .flags = flags,
+	    .value = {x->cpus, strlen(x->cpus) + 1},
 	};
-	struct nlattr a = {.nla_type = attribute};
-	size_t n = strlen(text) + 1;
-
-	if (sizeof(a) + n > sizeof(r.payload))
-		return -E2BIG;
-	a.nla_len = (uint16_t)(sizeof(a) + n);
-	memcpy(r.payload, &a, sizeof(a));
-	memcpy(r.payload + sizeof(a), text, n);
-	r.n.nlmsg_len =
-	    (uint32_t)(NLMSG_HDRLEN + GENL_HDRLEN + NLA_ALIGN(a.nla_len));
-	return send(fd, &r, r.n.nlmsg_len, 0) < 0 ? -errno : 0;
-}
-
-/*
- * Receives messages until one answers our request; records in between are
- * from before anybody counts. Returns its type and body, 0, or a negative
- * errno, that of the answer included.
- */
-static int answer(int fd, char *buf, size_t size, struct str *ret)
-{
-	for (;;) {
-		struct nlmsghdr h;
-		struct nlmsgerr e;
-		ssize_t n = recv(fd, buf, size, 0);
-
-		if (n < 0 && (errno == EINTR || errno == ENOBUFS))
-			continue;
-		if (n < 0)
-			return -errno;
-		if ((size_t)n < sizeof(h))
-			return -EBADMSG;
-		memcpy(&h, buf, sizeof(h));
-		if (h.nlmsg_len < NLMSG_HDRLEN || h.nlmsg_len > (size_t)n)
-			return -EBADMSG;
-		if (h.nlmsg_pid == 0 && h.nlmsg_type != NLMSG_ERROR)
-			continue;
-		*ret = (struct str){buf + NLMSG_HDRLEN,
-				    h.nlmsg_len - NLMSG_HDRLEN};
-		if (h.nlmsg_type != NLMSG_ERROR)
-			return 0;
-		if (ret->n < sizeof(e.error))
-			return -EBADMSG;
-		memcpy(&e.error, ret->s, sizeof(e.error));
-		return e.error;
-	}
-}
-
-static int find_family(struct exits *x)
-{
-	char buf[MESSAGE_SIZE];
-	struct str body;
-	int r = ask(x->fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY,
-		    CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME, 0);
-
-	if (r < 0)
-		return r;
-	r = answer(x->fd, buf, sizeof(buf), &body);
-	if (r == -ENOENT)
-		return EXITS_MISSING;
-	if (r < 0)
-		return r;
-	for (size_t at = GENL_HDRLEN; at + sizeof(struct nlattr) <= body.n;) {
-		struct nlattr a;
-		uint16_t id;
-
-		memcpy(&a, body.s + at, sizeof(a));
-		if (a.nla_len < sizeof(a) || at + a.nla_len > body.n)
-			break;
-		if ((a.nla_type & NLA_TYPE_MASK) == CTRL_ATTR_FAMILY_ID &&
-		    a.nla_len == sizeof(a) + sizeof(id)) {
-			memcpy(&id, body.s + at + sizeof(a), sizeof(id));
-			x->family = id;
-			return 0;
-		}
-		at += NLA_ALIGN(a.nla_len);
-	}
-	return -EBADMSG;
 }
 
 /* Every CPU there may ever be: those that are added later, too. */
@@ -146,14 +64,12 @@ static void possible_cpus(char *ret, size_t size)
 
 static int register_cpus(struct exits *x)
 {
-	char buf[MESSAGE_SIZE];
+	const struct genl_question q =
+	    about_cpus(x, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, NLM_F_ACK);
+	char buf[GENL_MESSAGE_SIZE];
 	struct str body;
-	int r = ask(x->fd, x->family, TASKSTATS_CMD_GET,
-		    TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, x->cpus, NLM_F_ACK);
+	int r = genl_ask(x->fd, SEQ, &q, buf, &body);
 
-	if (r < 0)
-		return r;
-	r = answer(x->fd, buf, sizeof(buf), &body);
 	if (r == -EPERM)
 		return EXITS_DENIED;
 	/* So it says in other namespaces (add_del_listener()). */
@@ -245,7 +161,10 @@ static int open_all(struct exits *x, const struct exits_options *o)
 	int r = open_socket(x, o->buffer ? o->buffer : EXITS_BUFFER);
 
 	if (r == 0)
-		r = find_family(x);
+		r = genl_find_family(x->fd, SEQ, TASKSTATS_GENL_NAME,
+				     &x->family);
+	if (r == -ENOENT)
+		r = EXITS_MISSING;
 	if (r == 0)
 		r = register_cpus(x);
 	return r == 0 ? probe(x) : r;
@@ -278,9 +197,11 @@ int exits_open(struct exits *x, const struct exits_options *o, exits_fn *fn,
 void exits_close(struct exits *x)
 {
 	if (x->fd >= 0) {
+		const struct genl_question q =
+		    about_cpus(x, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, 0);
+
 		if (x->family)
-			ask(x->fd, x->family, TASKSTATS_CMD_GET,
-			    TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, x->cpus, 0);
+			genl_tell(x->fd, SEQ, &q);
 		close(x->fd);
 	}
 	free(x->batch);
@@ -352,13 +273,4 @@ int exits_drain(struct exits *x)
 	}
 	gather_flush(&x->gather);
 	return r < 0 && r != -EAGAIN && r != -ENOBUFS && r != -EINTR ? r : 0;
-}
-
-bool exits_has_delays(void)
-{
-	_cleanup_close_ int fd =
-	    open("/proc/sys/kernel/task_delayacct", O_RDONLY | O_CLOEXEC);
-	char c = '1'; /* older kernels have no switch: it is on */
-
-	return fd < 0 || read(fd, &c, 1) != 1 || c != '0';
 }

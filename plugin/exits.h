@@ -63,6 +63,3 @@ void exits_close(struct exits *x);
  * errno: then what was told of is right, and more may come at the next call.
  */
 int exits_drain(struct exits *x);
-
-/* True if the kernel measures block I/O, swap-in and memory delays. */
-bool exits_has_delays(void);

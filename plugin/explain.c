@@ -7,8 +7,6 @@
 #define ANSWER_NS NSEC_PER_SEC	    /* that a command line is waited for */
 #define POLL_NS (5 * NSEC_PER_MSEC) /* how often it is looked for */
 #define PATIENCE_NS (20 * NSEC_PER_MSEC)
-#define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
-
 void explain_end(struct explain *x)
 {
 	if (x->line.s)
@@ -80,7 +78,7 @@ static int find_process(struct explain *x)
 
 	x->entry = find_entry(m, x->asked);
 	if (!x->entry) {
-		runner_run(&m->runner, read_owner, give_up, x, HANG_NS);
+		runner_run(&m->runner, read_owner, give_up, x, MONITOR_HANG_NS);
 		if (x->owner && x->owner != x->asked)
 			x->entry = find_entry(m, x->owner);
 		x->hangs = false;
@@ -194,7 +192,8 @@ static void gather(struct explain *x)
 	classify_begin(&m->classifier, x->entry, NULL, true);
 	x->hangs = x->p->flags & PROC_HANGS;
 	if (!x->hangs)
-		r = runner_run(&m->runner, read_process, give_up, x, HANG_NS);
+		r = runner_run(&m->runner, read_process, give_up, x,
+			       MONITOR_HANG_NS);
 	if (r < 0)
 		x->outcome = r;
 	m->classifier.subject.fetch = fetch_known;

@@ -4,8 +4,6 @@
 
 #include <fcntl.h>
 
-#define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
-
 enum {
 	RANK_MEMORY_BITS = 24, /* of MiB, behind the time */
 };
@@ -127,7 +125,7 @@ void gpuread_begin(struct monitor *m)
 	else if (gpuread_follow_table(m) == 0) {
 		m->growth.rows = 0;
 		runner_run(&m->runner, gpuread_look_at_all,
-			   monitor_leave_hanging, m, HANG_NS);
+			   monitor_leave_hanging, m, MONITOR_HANG_NS);
 	}
 	gpu_host_read(&gr->host);
 }

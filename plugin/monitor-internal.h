@@ -141,6 +141,8 @@ struct exitread {
 	size_t newborn_views;
 };
 
+#define MONITOR_HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
+
 /* How far the guarded part of a tick has come, so that it can go on. */
 enum monitor_step {
 	STEP_SAMPLE,

@@ -9,8 +9,6 @@
 #include <stdio.h>
 
 #define GIB_KIB 1048576.0
-#define HANG_NS (50 * NSEC_PER_MSEC) /* then a call is given up */
-
 enum {
 	HANG_TELL_S = 1, /* then its process is told of */
 };
@@ -230,7 +228,7 @@ static void sample_and_classify(struct monitor *m)
 	m->growth.rows = 0;
 	m->body_cpu_ns = m->waited_ns = 0;
 	r = runner_run(&m->runner, read_processes, monitor_leave_hanging, m,
-		       HANG_NS);
+		       MONITOR_HANG_NS);
 	if (r < 0)
 		put_off(m, r);
 }

@@ -13,7 +13,7 @@ cd "$src"
 # own. gpu-nvml.c belongs to the module gpu.
 layers='
 0 base clocks diag guard outbuf suggest textline
-1 metric gpusum cgroup cgroupsum rule matcher subject name inherit pss psscost pidmap exitrec exepath
+1 genl metric gpusum cgroup cgroupsum rule matcher subject name inherit pss psscost pidmap exitrec exepath
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group ledger cgroupfs delay
 3 lane runner exits gpu proctab look sample
 4 monitor cgroupread delayread exitread classify explain members notice place reload residual selfstat series pssread gpuread
