@@ -6,7 +6,8 @@
  * event, and each state is told once.
  *
  * Invariant: monitor_tick() does not wait for longer than MONITOR_WAIT_NS plus
- * 50 ms for each process that newly hangs, whatever a process does.
+ * 50 ms for each process or cgroup that newly hangs, and 100 ms for each
+ * pidfile, whatever these do.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into collectd by tests/soak: the time of day is off by as many
- * seconds as the text in the file that PROCTALLY_CLOCK names says. The host's
- * own clock is not touched.
+ * Preloaded into collectd by tests/soak-daemons: the time of day is off by as
+ * many seconds as the text in the file that PROCTALLY_CLOCK names says. The
+ * host's own clock is not touched.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -149,4 +149,14 @@ point 'every file of plugin/ is built and shipped' "$(
 		grep -qwF "$file" Makefile.am || echo "$file: not in Makefile.am"
 	done)"
 
+# make would build a program of that name, wherever the source is newer.
+point 'no script and no directory is named like a source without its suffix' "$(
+	for file in tests/*.c tests/fuzz/*.c; do
+		name=${file%.c}
+		if [ -d "$name" ] ||
+			[ "$(head -c 2 "$name" 2>/dev/null)" = '#!' ]; then
+			echo "$name"
+		fi
+	done)"
+
 plan
