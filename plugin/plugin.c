@@ -200,6 +200,24 @@ static void log_events(struct monitor *m)
 		plugin_log(levels[e.level], LOG_PREFIX "%s", e.text);
 }
 
+/*
+ * collectd asks one whose callback fails less and less often. What the host is
+ * short of it may have again in the next interval; that says nothing of /proc.
+ */
+static int outcome(int r)
+{
+	switch (-r) {
+	case EAGAIN:
+	case EINTR:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return 0;
+	default:
+		return r < 0 ? -1 : 0;
+	}
+}
+
 static int open_monitor(struct instance *in)
 {
 	struct monitor_options o = {
@@ -228,8 +246,9 @@ static int on_read(user_data_t *ud)
 		check_types(in);
 	if (in->foreign)
 		return 0;
-	if (!in->monitor && open_monitor(in) < 0)
-		return -1;
+	r = in->monitor ? 0 : open_monitor(in);
+	if (r < 0)
+		return outcome(r);
 	in->time = cdtime();
 	r = monitor_tick(in->monitor, &now, on_value, in);
 	log_events(in->monitor);
@@ -241,7 +260,7 @@ static int on_read(user_data_t *ud)
 	cost.wall_ns = clocks_now().mono_ns - now.mono_ns;
 	cost.cpu_ns = clocks_thread_cpu() - cpu;
 	monitor_set_cost(in->monitor, &cost);
-	return r < 0 ? -1 : 0;
+	return outcome(r);
 }
 
 static int register_read(const char *name, struct instance *in)

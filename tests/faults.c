@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * See faults.h. With FAULTS_PRELOAD it is the library: PROCTALLY_FAULTS names
- * a file of one page, FAULTS_EVERY says which calls fail; the first byte of
- * the file is '1' while they do. To the file's second line it writes how many
- * failed.
+ * a file of two lines, of CONTROL_LINE bytes each. Whoever tests writes into
+ * the first which calls are to fail: each n-th, or none with 0. Into the second
+ * the library writes how many failed.
  */
 #include "faults.h"
 
@@ -99,21 +99,22 @@ static int fate(enum fault_call call, const void *caller);
 	ret name params
 #define REAL(name) real_##name
 
-static char *control; /* one page, shared with who switches it */
-static unsigned every = 7;
+enum {
+	CONTROL_LINE = 32,
+};
+
+static char *control;
 static atomic_uint n_calls, n_failed, n_kind[FAULT_N];
 
 __attribute__((constructor)) static void open_control(void)
 {
 	const char *path = getenv("PROCTALLY_FAULTS");
-	const char *n = getenv("FAULTS_EVERY");
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
 
-	if (n && atoi(n) > 0)
-		every = (unsigned)atoi(n);
 	if (fd < 0)
 		return;
-	control = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	control = mmap(NULL, 2 * CONTROL_LINE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED, fd, 0);
 	if (control == MAP_FAILED)
 		control = NULL;
 	close(fd);
@@ -129,16 +130,15 @@ static bool is_of_plugin(const void *caller)
 
 static int fate(enum fault_call call, const void *caller)
 {
-	unsigned n_errs = 0, failed;
+	unsigned every = control ? (unsigned)atoi(control) : 0, n_errs = 0;
 
-	if (!control || *control != '1' || !is_of_plugin(caller))
-		return 0;
-	if (++n_calls % every)
+	if (!every || !is_of_plugin(caller) || ++n_calls % every)
 		return 0;
 	while (n_errs < ERRS_MAX && kinds[call].err[n_errs])
 		n_errs++;
-	failed = ++n_failed;
-	snprintf(control + 2, 32, "%u\n", failed);
+	snprintf(control + CONTROL_LINE, CONTROL_LINE, "%-*u", CONTROL_LINE - 2,
+		 ++n_failed);
+	control[2 * CONTROL_LINE - 1] = '\n';
 	return kinds[call].err[n_kind[call]++ % n_errs];
 }
 
@@ -272,21 +272,22 @@ DEFINE(off_t, lseek64, (int fd, off_t at, int whence))
 	return err ? fail(err) : REAL(lseek64)(fd, at, whence);
 }
 
-DEFINE(int, stat64, (const char *path, struct stat *st))
+DEFINE(int, stat64, (const char *path, struct stat64 *st))
 {
 	int err = FATE(FAULT_STAT);
 
 	return err ? fail(err) : REAL(stat64)(path, st);
 }
 
-DEFINE(int, fstat64, (int fd, struct stat *st))
+DEFINE(int, fstat64, (int fd, struct stat64 *st))
 {
 	int err = FATE(FAULT_STAT);
 
 	return err ? fail(err) : REAL(fstat64)(fd, st);
 }
 
-DEFINE(int, fstatat64, (int dir, const char *path, struct stat *st, int flags))
+DEFINE(int, fstatat64,
+       (int dir, const char *path, struct stat64 *st, int flags))
 {
 	int err = FATE(FAULT_STAT);
 
@@ -358,14 +359,14 @@ DEFINE(long, syscall, (long n, ...))
 	return REAL(syscall)(n, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
-DEFINE(int, getrlimit64, (__rlimit_resource_t what, struct rlimit *rl))
+DEFINE(int, getrlimit64, (__rlimit_resource_t what, struct rlimit64 *rl))
 {
 	int err = FATE(FAULT_RLIMIT);
 
 	return err ? fail(err) : REAL(getrlimit64)(what, rl);
 }
 
-DEFINE(int, setrlimit64, (__rlimit_resource_t what, const struct rlimit *rl))
+DEFINE(int, setrlimit64, (__rlimit_resource_t what, const struct rlimit64 *rl))
 {
 	int err = FATE(FAULT_RLIMIT);
 
