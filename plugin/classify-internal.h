@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the classifier share: classify.c (one process and its
- * texts) and classify-kin.c (who it comes from); and what explain.c goes
- * through in the same steps. Nobody else includes it.
+ * What the parts of the classifier share: classify.c (what the rules say of one
+ * process), classify-fetch.c (its texts), classify-answer.c (those that come
+ * from the lane), classify-kin.c (who it comes from) and classify-pidfile.c;
+ * and what explain.c goes through in the same steps. Nobody else includes it.
  */
 #pragma once
 
@@ -14,6 +15,20 @@ void classify_begin(struct classifier *c, struct proc_entry *e,
 
 /* What one view's rules say of it: placing->in[view], pending. */
 void classify_in(struct classifier *c, size_t view, struct placing *placing);
+
+/* Reads what one source says of it; the subject's `arg` is the classifier. */
+void classify_fetch(struct subject *s, enum subject_source source);
+
+/* Its command line was read. The answer stays: it may have to be used again. */
+void classify_take_answer(struct classifier *c, const struct answer *a);
+
+/*
+ * Puts a read of its command line on its way. Returns 0 or a negative errno.
+ */
+int classify_ask_cmdline(struct classifier *c, struct proc *p);
+
+/* Those that are kept for later. */
+void classify_free_answers(struct classifier *c);
 
 /* A walk up the chain of parents, as far as groups are inherited. */
 struct kin_walk {

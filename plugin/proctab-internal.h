@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the process table share: proctab.c (who exists, who ran),
- * look.c (stat and identity) and sample.c (the other files). Nobody else
- * includes it.
+ * What the parts of the process table share: proctab.c (who exists),
+ * proctab-gate.c (who ran), proctab-left.c (who left), look.c (stat and
+ * identity) and sample.c (the other files). Nobody else includes it.
  */
 #pragma once
 
@@ -44,6 +44,16 @@ void proc_take(struct proctab *t, struct proc *p, metric_mask found,
 
 /* It is not there any more; it leaves the table at the next list. */
 void proc_mark_gone(struct proctab *t, struct proc *p);
+
+/* Are clocks asked, or is everybody looked at? */
+bool proctab_uses_gate(const struct proctab *t);
+
+/*
+ * The CPU clock of a process, as procfs_clock() gives it. A thread's number has
+ * none, but for our own thread: its number is taken for the process's
+ * (pid_for_clock(), kernel/time/posix-cpu-timers.c, Linux 6.18).
+ */
+int proctab_read_clock(struct proctab *t, pid_t pid, uint64_t *ret_ns);
 
 /* Once in each period it is the turn of a process, spread by its number. */
 bool proctab_is_turn(const struct proctab *t, pid_t pid, uint32_t period_s);
