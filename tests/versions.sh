@@ -3,8 +3,9 @@
 #
 # Does a plugin that is built here fit the collectd of other releases? These
 # functions and the layout of these structures stand in src/daemon/plugin.h of
-# 5.12 and of a release of about 5.7 or 5.8, which is all that was read; what
-# else the plugin took would tie it to the release it was built for.
+# 5.12, of a release of about 5.8, and of collectd 6 before its release, which
+# is all that was read; what else the plugin took would tie it to the release it
+# was built for.
 set -eu
 
 # shellcheck source=tests/tap.sh
