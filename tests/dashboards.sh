@@ -94,17 +94,37 @@ rules:
 - {name: idle.three, comm: idle$id, collect: {pss: {every: 1s}}}
 - {name: burn, comm: [burn$id, sleep]}
 - {name: collectd, comm: collectd}
-- {name: rest, any: true}
+- {name: rest, any: true, kernel: any}
+other: {action: drop}
 END
 
-# feed: what a GPU and a control group would add, each second.
+# feed: what a GPU and a control group would add, each second; and exit records,
+# where the kernel gives none, as in containers.
 feed() {
 	"$python" - "$work/socket" <<'END'
 import socket, sys, time
 
 s = socket.socket(socket.AF_UNIX)
 s.connect(sys.argv[1])
+
+def put(name, value):
+    s.sendall(f"PUTVAL here/proctally-{name} interval=1"
+        f" {time.time():.3f}:{value}\n".encode())
+    s.recv(4096)
+
+def has_exit_records():
+    while True:
+        s.sendall(b"GETVAL here/proctally-_self/gauge-exit_records\n")
+        answer = s.recv(4096).decode()
+        if "value=" in answer:
+            return float(answer.split("value=")[1]) == 1
+        time.sleep(0.5)
+
+exits = has_exit_records()
 for n in range(300):
+    if not exits:
+        for name in "exits", "exits_lost", "exits_unsettled":
+            put(f"_self/total_operations-{name}", n)
     for group in "idle.three", "burn":
         for name, value in (
             ("percent-gpu-0000_03_00.0-render", 42),
@@ -116,9 +136,7 @@ for n in range(300):
             ("total_time_in_ms-cgroup_io_some", 100 * n),
             ("disk_octets-cgroup", f"{4096 * n}:{8192 * n}"),
         ):
-            s.sendall(f"PUTVAL here/proctally-{group}/{name} interval=1"
-                f" {time.time():.3f}:{value}\n".encode())
-            s.recv(4096)
+            put(f"{group}/{name}", value)
     time.sleep(1)
 END
 }
