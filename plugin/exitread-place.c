@@ -6,6 +6,7 @@
  * its number when it is done.
  */
 #include "exitread.h"
+#include "bulk.h"
 #include "name.h"
 
 struct note {
@@ -213,8 +214,8 @@ static int place_one(struct monitor *m, size_t i)
 		return 0;
 	}
 	if (!p ||
-	    array_reserve(&x->place, &x->place_cap,
-			  x->n_places + m->tab.n_views, sizeof(*x->place)) < 0)
+	    bulk_reserve(&x->place, &x->place_cap, x->n_places + m->tab.n_views,
+			 sizeof(*x->place)) < 0)
 		return -ENOMEM;
 	procfs_pid_init(&p->at, e.pid);
 	p->flags = PROC_NEW | PROC_BORN;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "exitread.h"
+#include "bulk.h"
 #include "clocks.h"
 #include "series.h"
 
 enum {
 	SWEEP_TICKS = 60,
+	FEW_TICKS = 60,	  /* then room is given back */
+	ENDS_KEPT = 1024, /* but not that */
 	ACCOUNTS_MAX = 65536,
 	RECORDS_MAX = 1 << 20,
 };
@@ -122,9 +125,9 @@ void exitread_close(struct monitor *m)
 	exepath_done(&x->exes);
 	pidmap_done(&x->by_pid);
 	pidmap_done(&x->accounts);
-	free(x->held);
-	free(x->end);
-	free(x->place);
+	bulk_free(&x->held, &x->held_cap, sizeof(*x->held));
+	bulk_free(&x->end, &x->end_cap, sizeof(*x->end));
+	bulk_free(&x->place, &x->place_cap, sizeof(*x->place));
 	free(x->newborn);
 	*x = (struct exitread){.was_tried = true};
 }
@@ -170,7 +173,7 @@ static void hold_back(struct monitor *m)
 
 	for (size_t i = 0; i < x->n; i++)
 		n_waiting += x->end[i].waits;
-	if (array_reserve(&x->held, &x->held_cap, n_waiting, sizeof(*x->held)) <
+	if (bulk_reserve(&x->held, &x->held_cap, n_waiting, sizeof(*x->held)) <
 	    0) {
 		x->n_lost += n_waiting;
 		n_waiting = 0;
@@ -185,6 +188,18 @@ static void hold_back(struct monitor *m)
 		x->end[n++].waits = false;
 	}
 	x->n_held = n;
+}
+
+/* A storm is over. */
+static void give_back(struct exitread *x)
+{
+	x->n_few = x->n <= x->end_cap / 4 ? x->n_few + 1 : 0;
+	if (x->n_few < FEW_TICKS || x->end_cap <= ENDS_KEPT || x->n_held)
+		return;
+	bulk_free(&x->held, &x->held_cap, sizeof(*x->held));
+	bulk_free(&x->end, &x->end_cap, sizeof(*x->end));
+	bulk_free(&x->place, &x->place_cap, sizeof(*x->place));
+	x->n = x->n_places = 0;
 }
 
 static bool keep_none(_unused_ void *arg, _unused_ void *entry)
@@ -207,6 +222,7 @@ static void clean_up(struct monitor *m)
 		if (x->end[i].left)
 			proctab_let_go(&m->tab, x->end[i].left - 1);
 	hold_back(m);
+	give_back(x);
 	pidmap_sweep(&x->by_pid, keep_none, NULL);
 	pidmap_sweep(&x->accounts, keep_none, NULL);
 	if (++x->n_ticks % SWEEP_TICKS == 0)
@@ -225,8 +241,8 @@ void exitread_take(struct monitor *m)
 	(void)pump_take(&x->pump, &x->came, &n);
 	ledger_late(&x->ledger, clocks_read(CLOCK_BOOTTIME) - m->began_ns);
 	x->n_records += n;
-	if (array_reserve(&x->end, &x->end_cap, x->n_held + n,
-			  sizeof(*x->end)) < 0) {
+	if (bulk_reserve(&x->end, &x->end_cap, x->n_held + n, sizeof(*x->end)) <
+	    0) {
 		x->n_lost += n;
 		n = 0;
 	}

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "bulk.h"
 #include "clocks.h"
 
 #define PERIOD_NS (100 * NSEC_PER_MSEC)
@@ -25,7 +26,7 @@ static void keep(void *arg, const struct exitrec *r)
 	struct pump *p = arg;
 
 	if (p->n >= p->records_max ||
-	    array_reserve(&p->record, &p->cap, p->n + 1, sizeof(*r)) < 0)
+	    bulk_reserve(&p->record, &p->cap, p->n + 1, sizeof(*r)) < 0)
 		p->n_no_room++;
 	else
 		p->record[p->n++] = *r;
@@ -112,8 +113,8 @@ void pump_close(struct pump *p)
 
 	stop_thread(p);
 	exits_close(&p->exits);
-	free(p->record);
-	free(p->taken);
+	bulk_free(&p->record, &p->cap, sizeof(*p->record));
+	bulk_free(&p->taken, &p->taken_cap, sizeof(*p->taken));
 	if (is_open) {
 		pthread_cond_destroy(&p->wake);
 		pthread_mutex_destroy(&p->lock);
@@ -140,9 +141,7 @@ static void give_back(struct pump *p)
 {
 	if (p->n_few < FEW_TICKS || p->taken_cap <= PUMP_RECORDS_KEPT)
 		return;
-	free(p->taken);
-	p->taken = NULL;
-	p->taken_cap = 0;
+	bulk_free(&p->taken, &p->taken_cap, sizeof(*p->taken));
 }
 
 int pump_take(struct pump *p, const struct exitrec **ret_record, size_t *ret_n)
@@ -168,7 +167,7 @@ int pump_take(struct pump *p, const struct exitrec **ret_record, size_t *ret_n)
 	grows = p->exits.buffer < p->exits.buffer_max;
 	pthread_mutex_unlock(&p->lock);
 
-	p->n_few = n <= PUMP_RECORDS_KEPT / 4 ? p->n_few + 1 : 0;
+	p->n_few = n <= MAX(p->cap, p->taken_cap) / 4 ? p->n_few + 1 : 0;
 	mind_thread(p, n, n_lost, grows);
 	*ret_record = p->taken;
 	*ret_n = n;

@@ -135,6 +135,7 @@ struct exitread {
 	size_t end_cap;
 	struct proc_place *place; /* of whole lives, n_views each */
 	size_t n_places, place_cap;
+	unsigned n_few; /* ticks in which a part of the room would have done */
 	struct pidmap by_pid;	/* records that were placed */
 	struct pidmap accounts; /* groups by a number of ours */
 	struct proc *newborn;	/* a place to put one together */

@@ -467,11 +467,11 @@ static void pumped(void)
 	check_u64(take(&p), 10);
 
 	/* Nor is the room of a storm. */
-	check_int(array_reserve(&p.record, &p.cap, PUMP_RECORDS_MAX,
-				sizeof(*p.record)),
+	check_int(bulk_reserve(&p.record, &p.cap, PUMP_RECORDS_MAX,
+			       sizeof(*p.record)),
 		  0);
-	check_int(array_reserve(&p.taken, &p.taken_cap, PUMP_RECORDS_MAX,
-				sizeof(*p.taken)),
+	check_int(bulk_reserve(&p.taken, &p.taken_cap, PUMP_RECORDS_MAX,
+			       sizeof(*p.taken)),
 		  0);
 	for (unsigned i = 0; i < 70; i++)
 		take(&p);

@@ -12,7 +12,7 @@ cd "$src"
 # Layer 0 is the lowest. A module includes modules of lower layers, or of its
 # own. gpu-nvml.c belongs to the module gpu.
 layers='
-0 base clocks diag guard outbuf suggest textline
+0 base bulk clocks diag guard outbuf suggest textline
 1 genl metric gpusum cgroup cgroupsum rule matcher subject name inherit pss psscost pidmap exitrec exepath
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group ledger cgroupfs delay
 3 lane runner exits gpu proctab look sample
