@@ -118,7 +118,7 @@ static void watch_identity(struct proctab *t, struct proc *p)
 		p->gid = gid;
 	}
 	if (p->flags & PROC_CGROUP_KNOWN && t->opt.cgroup &&
-	    (!t->fs->has_clocks || proctab_is_refresh(t, p->at.pid)) &&
+	    (!t->fs->has_clocks || proctab_is_turn(&t->refresh, p->at.pid)) &&
 	    procfs_read(t->fs, &p->at, PROCFS_CGROUP, &text) == 0) {
 		hash = (uint32_t)hash_bytes(text);
 		if (hash != p->cgroup_hash)

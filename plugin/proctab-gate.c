@@ -40,19 +40,23 @@ static void watch_host(struct proctab *t)
 	t->reclaim_count = count;
 }
 
-bool proctab_is_turn(const struct proctab *t, pid_t pid, uint32_t period_s)
+static struct proctab_turns turns_of(uint32_t now_s, uint32_t before_s,
+				     uint32_t period_s)
 {
-	uint32_t phase = (uint32_t)pid * 2654435761u % period_s;
-
-	return (t->now_s + phase) / period_s !=
-	       (t->last_tick_s + phase) / period_s;
+	return (struct proctab_turns){
+	    .period_s = period_s,
+	    .into_s = now_s % period_s,
+	    .passed_s = MIN(now_s - before_s, period_s),
+	};
 }
 
-bool proctab_is_refresh(const struct proctab *t, pid_t pid)
+/* No division is left for the single process. */
+static void begin_turns(struct proctab *t, uint32_t before_s)
 {
 	uint32_t refresh_s = (uint32_t)(t->opt.refresh_ns / NSEC_PER_SEC);
 
-	return proctab_is_turn(t, pid, MAX(refresh_s, 1u));
+	t->refresh = turns_of(t->now_s, before_s, MAX(refresh_s, 1u));
+	t->look_again = turns_of(t->now_s, before_s, LOOK_AGAIN_S);
 }
 
 /* Others may have moved it to another cgroup. */
@@ -68,9 +72,9 @@ static bool is_moved(struct proctab *t, struct proc *p)
 /* Can there be news of a process that did not run? */
 static bool is_stale(struct proctab *t, const struct proc_entry *e)
 {
-	if (proctab_is_turn(t, e->pid, LOOK_AGAIN_S))
+	if (proctab_is_turn(&t->look_again, e->pid))
 		return true;
-	if (!proctab_is_refresh(t, e->pid))
+	if (!proctab_is_turn(&t->refresh, e->pid))
 		return false;
 	return t->reclaim_s >= e->looked_s ||
 	       (t->opt.cgroup && is_moved(t, e->proc));
@@ -106,7 +110,9 @@ static bool is_due(struct proctab *t, struct proc_entry *e)
 		p->ran_tick = t->tick;
 		return true;
 	}
-	p->at.keep = 0;
+	/* Most have none: what is not written to stays clean in the cache. */
+	if (p->at.keep)
+		p->at.keep = 0;
 	if (p->flags & PROC_LOOK_AGAIN || is_stale(t, e))
 		return true;
 	t->counts.n_saved++;
@@ -136,13 +142,14 @@ static void keep_to_budget(struct proctab *t)
 int proctab_gate(struct proctab *t, const struct moment *now)
 {
 	bool gate = proctab_uses_gate(t);
+	uint32_t before_s = t->now_s;
 	int r =
 	    array_reserve(&t->due, &t->due_cap, t->n_procs, sizeof(*t->due));
 
 	if (r < 0)
 		return r;
-	t->last_tick_s = t->now_s;
 	t->now_s = (uint32_t)(now->mono_ns / NSEC_PER_SEC);
+	begin_turns(t, before_s);
 	watch_host(t);
 	keep_to_budget(t);
 	t->n_due = 0;

@@ -55,8 +55,14 @@ bool proctab_uses_gate(const struct proctab *t);
  */
 int proctab_read_clock(struct proctab *t, pid_t pid, uint64_t *ret_ns);
 
-/* Once in each period it is the turn of a process, spread by its number. */
-bool proctab_is_turn(const struct proctab *t, pid_t pid, uint32_t period_s);
+/* Is it the turn of a process? They are spread by their numbers. */
+static inline bool proctab_is_turn(const struct proctab_turns *turns, pid_t pid)
+{
+	uint32_t hash = (uint32_t)pid * 2654435761u;
+	uint32_t phase = (uint32_t)((uint64_t)hash * turns->period_s >> 32);
+	uint32_t at = turns->into_s + phase;
 
-/* Once in each refresh time. */
-bool proctab_is_refresh(const struct proctab *t, pid_t pid);
+	if (at >= turns->period_s)
+		at -= turns->period_s;
+	return at < turns->passed_s;
+}

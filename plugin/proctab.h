@@ -126,6 +126,13 @@ struct proctab_options {
 	uint64_t recheck_ns; /* younger ones are asked about when they ran */
 };
 
+/* Of what is every process's turn once in a period, in this tick. */
+struct proctab_turns {
+	uint32_t period_s;
+	uint32_t into_s;   /* how far the period has come */
+	uint32_t passed_s; /* since the tick before */
+};
+
 struct proctab {
 	struct procfs *fs;
 	struct proctab_options opt;
@@ -140,9 +147,10 @@ struct proctab {
 	uint32_t tick;
 	uint64_t first_tick_start; /* first tick, in ticks since boot */
 	uint64_t reclaim_count;
-	uint32_t reclaim_s;	     /* CLOCK_MONOTONIC when it last moved */
-	uint32_t host_looked_s;	     /* and when the host was looked at */
-	uint32_t now_s, last_tick_s; /* CLOCK_MONOTONIC */
+	uint32_t reclaim_s;	/* CLOCK_MONOTONIC when it last moved */
+	uint32_t host_looked_s; /* and when the host was looked at */
+	uint32_t now_s;		/* CLOCK_MONOTONIC */
+	struct proctab_turns refresh, look_again;
 	uint64_t young_start; /* who started later is young; ticks since boot */
 	bool has_swap;
 	bool nobody_hangs; /* every thread that was given up came back */

@@ -85,7 +85,8 @@ command_cost() {
 }
 
 # daemon_cost NAME INTERVALS: the same of a collectd with what stdin adds to
-# its configuration.
+# its configuration. The chain ends the way of the values where a store would be
+# called: without any, collectd writes a message for each of them.
 daemon_cost() {
 	local d=$dir/$1
 	mkdir -p "$d"
@@ -95,6 +96,8 @@ daemon_cost() {
 		echo "BaseDir \"$d\""
 		echo "PIDFile \"$d/pid\""
 		echo "TypesDB \"/usr/share/collectd/types.db\""
+		echo "PostCacheChain \"PostCache\""
+		printf '<Chain "PostCache">\n\tTarget "stop"\n</Chain>\n'
 		cat
 	} > "$d/conf"
 	command_cost "$2" "$collectd" -f -C "$d/conf"
