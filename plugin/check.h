@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `proctally check`: loads rule files and says what is wrong with them.
+ * `proctally check`: loads rule files and says what is wrong with them. It
+ * knows no process and no monitor.
+ *
+ * Invariant: it loads a file by the function by which the plugin does, so that
+ * what is good here is good there.
  */
 #pragma once
 

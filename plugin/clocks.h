@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What time it is: for the callers of the core, and for deadlines of lanes.
+ * What time it is: for the callers of the core, and for deadlines of lanes. It
+ * knows no clocks of other processes; those are in procfs.h.
+ *
+ * Invariant: it keeps nothing from call to call.
  */
 #pragma once
 

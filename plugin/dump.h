@@ -2,6 +2,8 @@
 /*
  * `proctally dump`: prints what the plugin would dispatch, from the same core,
  * one tick after the other. It knows the formats by their interface alone.
+ *
+ * Invariant: a file that is to be replaced is replaced by a whole tick, or not.
  */
 #pragma once
 

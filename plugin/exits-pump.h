@@ -16,7 +16,7 @@
 
 enum {
 	PUMP_RECORDS_MAX = 250000, /* 70 MB, twice */
-	PUMP_RECORDS_KEPT = 1024, /* room that is not given back */
+	PUMP_RECORDS_KEPT = 1024,  /* room that is not given back */
 };
 
 struct pump {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the files of the ledger: ledger.c knows single processes,
- * ledger-parents.c what they did for their parents.
+ * ledger-parents.c what they did for their parents. Nobody else includes it.
+ *
+ * Invariant: of a parent's sum nothing is handed out that one of its children
+ * was paid for by itself.
  */
 #pragma once
 

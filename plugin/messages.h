@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints what there is to say of a file on stderr, for the command.
+ * Prints what there is to say of a file on stderr, for the command. It does not
+ * know what the messages are about.
+ *
+ * Invariant: standard output is left to the results.
  */
 #pragma once
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of ruletest share: ruletest-process.c loads what a test says
- * of a process and its parents, ruletest.c has the rules place them.
+ * of a process and its parents, ruletest.c has the rules place them. Nobody
+ * else includes it.
+ *
+ * Invariant: a process that was loaded needs no file and no host to be placed.
  */
 #pragma once
 

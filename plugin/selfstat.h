@@ -2,6 +2,8 @@
 /*
  * What proctally says of itself, in the group `_self`: one row each in a
  * table. It knows the figures, not where they come from.
+ *
+ * Invariant: what is not known is SELFSTAT_ABSENT and not told; a 0 is one.
  */
 #pragma once
 

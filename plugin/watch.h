@@ -2,6 +2,8 @@
 /*
  * A monitor, and what a person wants to see of it: the board of groups and
  * the roster of processes, as the last tick left them. It knows no terminal.
+ *
+ * Invariant: board, roster and figures are of one and the same tick.
  */
 #pragma once
 
