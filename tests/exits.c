@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "bulk.h"
 #include "clocks.h"
 #include "ledger.h"
 #include "proctext.h"
