@@ -24,6 +24,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+enum {
+	READ_SIZE = 8192, /* most files are smaller */
+};
+
 static int load_version(struct loader *l, void *into _unused_,
 			const struct yaml_node *key,
 			const struct yaml_node *value)
@@ -397,22 +401,28 @@ static int open_regular(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Reads up to `size` bytes; a file that grows meanwhile is read so far. */
-static ssize_t read_whole(int fd, char *buf, size_t size)
+/*
+ * Reads all of it, but for what is beyond the one byte more than is allowed: by
+ * that the parser sees that it is too large. No more room is taken than such a
+ * file needs: who frees a large block of malloc's makes it keep more of what is
+ * freed later, in the whole program.
+ */
+static int read_whole(int fd, char **buf, size_t *ret_n)
 {
-	size_t n = 0;
+	const size_t most = YAMLTREE_BYTES_MAX + 1;
+	size_t cap = 0, n = 0;
+	ssize_t got = 1;
 
-	while (n < size) {
-		ssize_t got = read(fd, buf + n, size - n);
-
-		if (got == 0)
-			break;
-		if (got > 0)
-			n += (size_t)got;
-		else if (errno != EINTR)
+	while (got != 0 && n < most) {
+		if (array_reserve(buf, &cap, n + READ_SIZE, 1) < 0)
+			return -ENOMEM;
+		got = read(fd, *buf + n, MIN(cap, most) - n);
+		if (got < 0 && errno != EINTR)
 			return -errno;
+		n += got > 0 ? (size_t)got : 0;
 	}
-	return (ssize_t)n;
+	*ret_n = n;
+	return 0;
 }
 
 /* Will it stay so until somebody changes something there? */
@@ -424,25 +434,21 @@ static bool is_of_file(int r)
 
 int rulefile_load(const char *path, struct diag *d, struct ruleset **ret)
 {
-	/* One more than is allowed, so that the parser sees what is not. */
-	size_t size = YAMLTREE_BYTES_MAX + 1;
-	_cleanup_free_ char *buf = malloc(size);
+	_cleanup_free_ char *buf = NULL;
 	_cleanup_close_ int fd = -1;
-	ssize_t n;
-	int r;
+	size_t n = 0;
+	int r = open_regular(path, &fd);
 
-	if (!buf)
-		return -ENOMEM;
-	r = open_regular(path, &fd);
 	if (r == -ENODEV) {
 		diag_add(d, DIAG_ERROR, 0, 0, "not a regular file");
 		return -EINVAL;
 	}
-	n = r ? r : read_whole(fd, buf, size);
-	if (n < 0) {
-		errno = (int)-n;
+	if (r == 0)
+		r = read_whole(fd, &buf, &n);
+	if (r < 0) {
+		errno = -r;
 		diag_add(d, DIAG_ERROR, 0, 0, "%m");
-		return is_of_file((int)n) ? -EINVAL : (int)n;
+		return is_of_file(r) ? -EINVAL : r;
 	}
-	return rulefile_parse((struct str){buf, (size_t)n}, d, ret);
+	return rulefile_parse((struct str){buf, n}, d, ret);
 }
