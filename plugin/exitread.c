@@ -6,7 +6,7 @@
 
 enum {
 	SWEEP_TICKS = 60,
-	FEW_TICKS = 60,	  /* then room is given back */
+	FEW_TICKS = 12,	  /* then room is given back */
 	ENDS_KEPT = 1024, /* but not that */
 	ACCOUNTS_MAX = 65536,
 	RECORDS_MAX = 1 << 20,

@@ -10,7 +10,7 @@
 
 enum {
 	CALM_TICKS = 30, /* then the thread ends */
-	FEW_TICKS = 60,	 /* then room is given back */
+	FEW_TICKS = 12,	 /* then room is given back */
 	STACK_SIZE = 128 * 1024,
 };
 
