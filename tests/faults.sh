@@ -119,8 +119,11 @@ for each in 31 7 3 1; do
 			echo "of another plugin $uptimes values came in 8 s"
 		runs)"
 	point "where of $each calls one failed all is right afterwards" "$(
+		# Who was said to be gone is found when all are listed anew.
+		await 75 is idle ps_count 1 3 || true
 		want idle ps_count 1 3
 		want idle ps_state-sleeping 1 3
+		await 75 is burn ps_count 1 1 || true
 		want burn ps_count 1 1
 		want _self gauge-rules_ok 1 1
 		goes_on burn ps_cputime
