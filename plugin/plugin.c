@@ -14,6 +14,7 @@
 #include "base.h"
 #include "clocks.h"
 #include "monitor.h"
+#include "procfs.h"
 #include "selfstat.h"
 
 #define PLUGIN_NAME "proctally"
@@ -206,16 +207,7 @@ static void log_events(struct monitor *m)
  */
 static int outcome(int r)
 {
-	switch (-r) {
-	case EAGAIN:
-	case EINTR:
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-		return 0;
-	default:
-		return r < 0 ? -1 : 0;
-	}
+	return r < 0 && !procfs_is_transient(r) ? -1 : 0;
 }
 
 static int open_monitor(struct instance *in)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Part of procfs.h: a process's fd directory and its exe link.
+ */
 #include "procfs-internal.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Part of procfs.h: the texts and descriptors of one process.
+ */
 #include "procfs-internal.h"
 
 #include <fcntl.h>

@@ -126,7 +126,7 @@ struct proctab_options {
 	uint64_t recheck_ns; /* younger ones are asked about when they ran */
 };
 
-/* Of what is every process's turn once in a period, in this tick. */
+/* Whose turn is it in this tick, of what each process has once in a period? */
 struct proctab_turns {
 	uint32_t period_s;
 	uint32_t into_s;   /* how far the period has come */
