@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "bulk.h"
 #include "genl.h"
 #include "keptfd.h"
 
@@ -173,6 +174,7 @@ static int open_all(struct exits *x, const struct exits_options *o)
 int exits_open(struct exits *x, const struct exits_options *o, exits_fn *fn,
 	       void *arg)
 {
+	size_t room = 0;
 	int r;
 
 	exits_init(x);
@@ -182,8 +184,9 @@ int exits_open(struct exits *x, const struct exits_options *o, exits_fn *fn,
 		snprintf(x->cpus, sizeof(x->cpus), "%s", o->cpus);
 	else
 		possible_cpus(x->cpus, sizeof(x->cpus));
-	x->batch = calloc(1, sizeof(*x->batch));
-	r = x->batch ? open_all(x, o) : -ENOMEM;
+	r = bulk_reserve(&x->batch, &room, sizeof(*x->batch), 1);
+	if (r == 0)
+		r = open_all(x, o);
 	if (r != 0) {
 		exits_close(x);
 		return r;
@@ -196,6 +199,8 @@ int exits_open(struct exits *x, const struct exits_options *o, exits_fn *fn,
 
 void exits_close(struct exits *x)
 {
+	size_t room = sizeof(*x->batch);
+
 	if (x->fd >= 0) {
 		const struct genl_question q =
 		    about_cpus(x, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, 0);
@@ -204,7 +209,7 @@ void exits_close(struct exits *x)
 			genl_tell(x->fd, SEQ, &q);
 		close(x->fd);
 	}
-	free(x->batch);
+	bulk_free(&x->batch, &room, 1);
 	gather_done(&x->gather);
 	exits_init(x);
 }

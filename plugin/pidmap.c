@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pidmap.h"
+#include "bulk.h"
 
 enum {
 	SLOTS_MIN = 64,
@@ -15,7 +16,7 @@ void pidmap_init(struct pidmap *m, size_t size, size_t max)
 
 void pidmap_done(struct pidmap *m)
 {
-	free(m->slot);
+	bulk_free(&m->slot, &m->cap, m->size);
 	*m = (struct pidmap){0};
 }
 
@@ -62,16 +63,17 @@ void *pidmap_find(const struct pidmap *m, uint32_t pid)
 static bool resize(struct pidmap *m, size_t cap)
 {
 	struct pidmap new = *m;
+	size_t room = 0;
 
 	new.cap = cap;
-	new.slot = calloc(new.cap, m->size);
-	if (!new.slot)
+	new.slot = NULL;
+	if (bulk_reserve(&new.slot, &room, cap, m->size) < 0)
 		return false;
 	for (size_t i = 0; i < m->cap; i++)
 		if (pid_at(m, i))
 			memcpy(slot_at(&new, place_of(&new, pid_at(m, i))),
 			       slot_at(m, i), m->size);
-	free(m->slot);
+	bulk_free(&m->slot, &m->cap, m->size);
 	*m = new;
 	return true;
 }
