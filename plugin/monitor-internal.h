@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the parts of the monitor share: monitor.c (one interval), place.c
- * (processes into groups), reload.c (the rule file), notice.c (what a person
- * should know) and explain.c (why a process is where it is). Nobody else
- * includes it.
+ * (processes into groups), fold.c (what a group uses), reload.c (the rule
+ * file), notice.c (what a person should know) and explain.c (why a process is
+ * where it is). Nobody else includes it.
  */
 #pragma once
 
@@ -259,6 +259,9 @@ void monitor_keep_to_view(const struct monitor *m, size_t view,
 
 /* The name that a template gives without a process. */
 void monitor_static_name(const struct name *n, struct name_result *ret);
+
+/* Adds up what each group uses now. */
+void monitor_fold(struct monitor *m);
 
 /* Looks at a tick's figures and tells what is new. */
 void monitor_notice(struct monitor *m);

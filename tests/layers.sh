@@ -16,7 +16,7 @@ layers='
 1 genl metric gpusum cgroup cgroupsum rule matcher subject name inherit pss psscost pidmap exitrec exepath
 2 procfs prochost pidfile births proctext smaps pssplan keptfd users yamltree rulefile rulelint ruletest group ledger cgroupfs delay
 3 lane runner exits gpu proctab look sample
-4 monitor cgroupread delayread exitread classify explain members notice place reload residual selfstat series pssread gpuread
+4 monitor cgroupread delayread exitread classify explain fold members notice place reload residual selfstat series pssread gpuread
 5 plugin command check dump explaincmd bench alloccount events netdata format replace messages
 5 board cell match roster screen table top view watch
 '
