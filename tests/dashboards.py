@@ -65,6 +65,11 @@ class Store:
         }
 
 
+    def single(self, value, before):
+        """Of a variable that has one value, behind that text."""
+        return value
+
+
 class Graphite(Store):
     def options(self, query):
         m = re.fullmatch(r"expand\((.*)\)", query)
@@ -100,6 +105,11 @@ class Influx(Store):
     def joined(self, values):
         return values[0]
 
+    def single(self, value, before):
+        """Escaped where it stands within a regular expression."""
+        is_within = re.search(r"[=!]~ */[^/]*$", before)
+        return re.escape(value) if is_within else value
+
     def ask(self, target, fill):
         for s in self.query(fill(target["query"])):
             tags = {k: v for k, v in s.get("tags", {}).items()}
@@ -116,6 +126,9 @@ class Prometheus(Store):
     def joined(self, values):
         escaped = [re.sub(r"([\\^$*+?.()|\[\]{}])", r"\\\\\1", v) for v in values]
         return escaped[0] if len(values) == 1 else "(" + "|".join(escaped) + ")"
+
+    def single(self, value, before):
+        return value.replace("\\", "\\\\")
 
     def ask(self, target, fill):
         answer = fetch(
@@ -157,9 +170,11 @@ class Dashboard:
             if form == "regex":
                 quoted = [re.escape(v) for v in values]
                 return quoted[0] if len(quoted) == 1 else f"({'|'.join(quoted)})"
+            if form == "raw":
+                return values[0]
             if variable.get("multi"):
                 return self.store.joined(values)
-            return values[0]
+            return self.store.single(values[0], m.string[: m.start()])
 
         return VARIABLE.sub(one, text)
 
@@ -275,7 +290,7 @@ def check_groups(dashboard, group, other):
     if set(shown.get(group, {}).values()) != {3}:
         find(f"3 processes are there, but {shown.get(group)} are shown")
     dashboard.values["group"] = ["$__all"]
-    dashboard.values["hide"] = [f"x|{other[0]}.*"]
+    dashboard.values["hide"] = [rf"x|{other[0]}\w*"]
     shown = dashboard.panel("Processes")
     if other in shown or group not in shown:
         find(f"{other} was left out, but {sorted(shown)} are shown")
