@@ -6,8 +6,6 @@
 
 enum {
 	SWEEP_TICKS = 60,
-	FEW_TICKS = 12,	  /* then room is given back */
-	ENDS_KEPT = 1024, /* but not that */
 	ACCOUNTS_MAX = 65536,
 	RECORDS_MAX = 1 << 20,
 };
@@ -190,16 +188,16 @@ static void hold_back(struct monitor *m)
 	x->n_held = n;
 }
 
-/* A storm is over. */
+/* When a storm is over: what those who wait do not need. */
 static void give_back(struct exitread *x)
 {
-	x->n_few = x->n <= x->end_cap / 4 ? x->n_few + 1 : 0;
-	if (x->n_few < FEW_TICKS || x->end_cap <= ENDS_KEPT || x->n_held)
+	if (!bulk_is_spare(&x->n_spare, x->n, x->end_cap))
 		return;
-	bulk_free(&x->held, &x->held_cap, sizeof(*x->held));
-	bulk_free(&x->end, &x->end_cap, sizeof(*x->end));
+	bulk_trim(&x->held, &x->held_cap, x->n_held, sizeof(*x->held));
+	bulk_trim(&x->end, &x->end_cap, x->n_held, sizeof(*x->end));
 	bulk_free(&x->place, &x->place_cap, sizeof(*x->place));
-	x->n = x->n_places = 0;
+	x->n = x->n_held;
+	x->n_places = 0;
 }
 
 static bool keep_none(_unused_ void *arg, _unused_ void *entry)

@@ -10,7 +10,6 @@
 
 enum {
 	CALM_TICKS = 30, /* then the thread ends */
-	FEW_TICKS = 12,	 /* then room is given back */
 	STACK_SIZE = 128 * 1024,
 };
 
@@ -136,23 +135,17 @@ static void mind_thread(struct pump *p, size_t n, uint64_t n_lost, bool grows)
 		stop_thread(p);
 }
 
-/* A storm is over, and what was taken last is not looked at any more. */
-static void give_back(struct pump *p)
-{
-	if (p->n_few < FEW_TICKS || p->taken_cap <= PUMP_RECORDS_KEPT)
-		return;
-	bulk_free(&p->taken, &p->taken_cap, sizeof(*p->taken));
-}
-
 int pump_take(struct pump *p, const struct exitrec **ret_record, size_t *ret_n)
 {
 	struct exitrec *taken;
 	uint64_t n_lost;
-	size_t cap, n;
+	size_t cap, n, room;
 	bool grows;
 	int r;
 
-	give_back(p);
+	/* What was taken last is not looked at any more. */
+	if (p->is_spare)
+		bulk_free(&p->taken, &p->taken_cap, sizeof(*p->taken));
 	taken = p->taken;
 	cap = p->taken_cap;
 	pthread_mutex_lock(&p->lock);
@@ -163,11 +156,12 @@ int pump_take(struct pump *p, const struct exitrec **ret_record, size_t *ret_n)
 	p->record = taken;
 	p->cap = cap;
 	p->n = 0;
+	room = MAX(p->cap, p->taken_cap);
 	n_lost = p->exits.n_lost;
 	grows = p->exits.buffer < p->exits.buffer_max;
 	pthread_mutex_unlock(&p->lock);
 
-	p->n_few = n <= MAX(p->cap, p->taken_cap) / 4 ? p->n_few + 1 : 0;
+	p->is_spare = bulk_is_spare(&p->n_spare, n, room);
 	mind_thread(p, n, n_lost, grows);
 	*ret_record = p->taken;
 	*ret_n = n;

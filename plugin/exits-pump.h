@@ -16,7 +16,6 @@
 
 enum {
 	PUMP_RECORDS_MAX = 250000, /* 70 MB, twice */
-	PUMP_RECORDS_KEPT = 1024,  /* room that is not given back */
 };
 
 struct pump {
@@ -34,8 +33,9 @@ struct pump {
 	struct exitrec *taken;
 	size_t taken_cap;
 	uint64_t n_lost_before;
-	unsigned n_calm; /* ticks in which it was not needed */
-	unsigned n_few;	 /* ticks in which all room was not needed */
+	unsigned n_calm;  /* ticks in which the thread was not needed */
+	unsigned n_spare; /* for bulk_is_spare(), which says: */
+	bool is_spare;	  /* a storm is over */
 };
 
 /* What the caller may want to tell. */

@@ -184,6 +184,7 @@ int exits_open(struct exits *x, const struct exits_options *o, exits_fn *fn,
 		snprintf(x->cpus, sizeof(x->cpus), "%s", o->cpus);
 	else
 		possible_cpus(x->cpus, sizeof(x->cpus));
+	/* In bytes: it is more than a page. */
 	r = bulk_reserve(&x->batch, &room, sizeof(*x->batch), 1);
 	if (r == 0)
 		r = open_all(x, o);

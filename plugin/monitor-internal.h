@@ -4,6 +4,9 @@
  * (processes into groups), fold.c (what a group uses), reload.c (the rule
  * file), notice.c (what a person should know) and explain.c (why a process is
  * where it is). Nobody else includes it.
+ *
+ * Invariant: what a process grew by is counted to the group that it is in
+ * before it is moved to another one.
  */
 #pragma once
 
@@ -135,7 +138,7 @@ struct exitread {
 	size_t end_cap;
 	struct proc_place *place; /* of whole lives, n_views each */
 	size_t n_places, place_cap;
-	unsigned n_few; /* ticks in which a part of the room would have done */
+	unsigned n_spare;	/* for bulk_is_spare() */
 	struct pidmap by_pid;	/* records that were placed */
 	struct pidmap accounts; /* groups by a number of ours */
 	struct proc *newborn;	/* a place to put one together */
@@ -162,7 +165,7 @@ struct monitor {
 	struct file_mark rules_mark;
 	bool rules_looked;     /* the mark is of some earlier look */
 	bool lacks_groups;     /* static ones, for want of memory */
-	int rules_missed;      /* errno of a look that is repeated */
+	bool rules_missed;     /* could not be read; that is repeated */
 	struct ruleset *rules; /* NULL until a file was good */
 	struct procfs fs;
 	struct proctab tab;

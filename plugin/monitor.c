@@ -36,9 +36,8 @@ int monitor_open(const struct monitor_options *o, struct monitor **ret)
 		pssread_open(m);
 		r = classifier_open(&m->classifier, &m->tab);
 	}
-	if (r == 0) {
+	if (r == 0)
 		r = runner_open(&m->runner, "proctally-tick");
-	}
 	if (r < 0) {
 		monitor_free(m);
 		return r;

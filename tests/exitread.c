@@ -6,6 +6,7 @@
 #include "alloccount.h"
 #include "clocks.h"
 #include "fakeexits.h"
+#include "mapcount.h"
 #include "monitor.h"
 #include "tap.h"
 
@@ -16,6 +17,8 @@ enum {
 	WARM = 4,
 	TICKS = 10,
 	RECORDS = 60,
+	STORM = 3000,
+	CALM_TICKS = 20,
 };
 
 static struct {
@@ -87,12 +90,12 @@ static void take(_unused_ void *arg, const struct value_out *v)
 }
 
 /* Generations below a process, and orphans. */
-static void add_records(const struct moment *now, unsigned tick)
+static void add_records(const struct moment *now, unsigned tick, unsigned n)
 {
 	static const char *const comms[] = {"sh", "cc1", "as", "cat"};
 	uint64_t start = now->boot_ns / NSEC_PER_MSEC / 10 - 50;
 
-	for (unsigned i = 0; i < RECORDS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		unsigned pid = 1000 + (tick * RECORDS + i) % 20000;
 		unsigned parent = i % 3 == 2 ? 100 : i % 10 ? pid + 1 : 1;
 		char line[128];
@@ -105,6 +108,13 @@ static void add_records(const struct moment *now, unsigned tick)
 	}
 }
 
+static void go_on(struct moment *now)
+{
+	now->mono_ns += 10 * NSEC_PER_SEC;
+	now->boot_ns += 10 * NSEC_PER_SEC;
+	now->real_ns += 10 * NSEC_PER_SEC;
+}
+
 static void run_ticks(struct monitor *m)
 {
 	struct moment now = {86400 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC,
@@ -113,14 +123,12 @@ static void run_ticks(struct monitor *m)
 	for (unsigned i = 0; i < WARM + TICKS; i++) {
 		uint64_t n;
 
-		now.mono_ns += 10 * NSEC_PER_SEC;
-		now.boot_ns += 10 * NSEC_PER_SEC;
-		now.real_ns += 10 * NSEC_PER_SEC;
-		add_records(&now, i);
-		n = alloccount_calls();
+		go_on(&now);
+		add_records(&now, i, RECORDS);
+		n = alloccount_calls() + mapcount_calls();
 		check_int(monitor_tick(m, &now, take, NULL), 0);
 		if (i >= WARM)
-			check_u64(alloccount_calls() - n, 0);
+			check_u64(alloccount_calls() + mapcount_calls() - n, 0);
 	}
 }
 
@@ -147,6 +155,46 @@ static void no_allocation(void)
 	remove_host();
 }
 
+/* Some go on to wait for their parents meanwhile. */
+static void room_of_a_storm(void)
+{
+	struct monitor_options o = {.rules_path = t.rules, .proc_path = t.proc};
+	struct moment now = {86400 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC,
+			     1700000000 * NSEC_PER_SEC};
+	uint64_t few, most, n_exits;
+	struct monitor *m;
+
+	make_host();
+	fakeexits_on();
+	check_int(monitor_open(&o, &m), 0);
+	for (unsigned i = 0; i < WARM; i++) {
+		go_on(&now);
+		add_records(&now, i, RECORDS);
+		check_int(monitor_tick(m, &now, take, NULL), 0);
+	}
+	few = mapcount_bytes();
+	n_exits = t.n_exits;
+	go_on(&now);
+	add_records(&now, 0, STORM);
+	check_int(monitor_tick(m, &now, take, NULL), 0);
+	check_u64(t.n_exits - n_exits, STORM);
+	most = mapcount_bytes();
+	for (unsigned i = 0; i < CALM_TICKS; i++) {
+		go_on(&now);
+		add_records(&now, i, RECORDS);
+		check_int(monitor_tick(m, &now, take, NULL), 0);
+	}
+	printf("# %llu KiB, then %llu, at last %llu\n",
+	       (unsigned long long)few / 1024, (unsigned long long)most / 1024,
+	       (unsigned long long)mapcount_bytes() / 1024);
+	/* Tables by number are given back later. */
+	check(mapcount_bytes() < few + (most - few) / 3);
+	monitor_free(m);
+	check_u64(mapcount_bytes(), 0);
+	fakeexits_off();
+	remove_host();
+}
+
 /* It ran the same file as one that lives, which is called otherwise. */
 static void path_of_file(void)
 {
@@ -166,9 +214,7 @@ static void path_of_file(void)
 	fakeexits_on();
 	check_int(monitor_open(&o, &m), 0);
 	check_int(monitor_tick(m, &now, take, NULL), 0);
-	now.mono_ns += 10 * NSEC_PER_SEC;
-	now.boot_ns += 10 * NSEC_PER_SEC;
-	now.real_ns += 10 * NSEC_PER_SEC;
+	go_on(&now);
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(line, sizeof(line),
 			 "%u \"x\" ppid=1 start=8640500 user=%u exe=%llu "
@@ -188,6 +234,7 @@ static void path_of_file(void)
 int main(void)
 {
 	TEST("exit records allocate nothing in a steady tick", no_allocation);
+	TEST("room of a storm of exits goes back", room_of_a_storm);
 	TEST("who ran the file of one that lives has its path", path_of_file);
 	return tap_done();
 }

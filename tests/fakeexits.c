@@ -8,9 +8,9 @@
 #include "procfs.h"
 
 enum {
-	RECORDS_MAX = 64, /* in a tick */
-	TICK_MS = 10,	  /* of start= and end= */
-	REST_US = 5000,	  /* that the end of the end may take */
+	RECORDS_MAX = 4096, /* in a tick */
+	TICK_MS = 10,	    /* of start= and end= */
+	REST_US = 5000,	    /* that the end of the end may take */
 };
 
 static struct {
