@@ -239,8 +239,8 @@ static int adopt(struct monitor *m, struct ruleset *rs)
 	return 0;
 }
 
-/* Loads and adopts them; returns 0, -EINVAL or what may pass. */
-static int load(struct monitor *m)
+/* Loads and adopts them; returns what rulefile_load() does. */
+static int load(struct monitor *m, bool tells)
 {
 	struct ruleset *rs = NULL;
 	struct diag d;
@@ -248,8 +248,7 @@ static int load(struct monitor *m)
 
 	diag_init(&d, m->rules_path);
 	r = rulefile_load(m->rules_path, &d, &rs);
-	/* A look that is repeated has told of itself. */
-	if (r == 0 || r == -EINVAL || r != m->rules_missed)
+	if (r == 0 || tells)
 		tell_diag(m, &d);
 	diag_done(&d);
 	if (r == 0) {
@@ -263,23 +262,26 @@ static int load(struct monitor *m)
 void monitor_reload(struct monitor *m)
 {
 	struct file_mark mark;
-	int r = look_at(m->rules_path, &mark), missed = m->rules_missed;
+	int r = look_at(m->rules_path, &mark);
+	bool is_other = r == 0 && !is_same_file(&mark, &m->rules_mark), tells;
 
 	if (m->lacks_groups)
 		add_static_groups(m);
-	if (m->rules_looked && (r < 0 || is_same_file(&mark, &m->rules_mark)))
+	if (m->rules_looked && !is_other)
 		return;
-	r = load(m);
-	m->rules_mark = mark;
+	/* One that cannot be read is tried again, and told of once. */
+	tells = is_other || !m->rules_missed;
+	r = load(m, tells);
+	if (is_other)
+		m->rules_mark = mark;
 	m->self.rules_ok = r == 0;
-	m->rules_missed = r < 0 && r != -EINVAL ? r : 0;
-	/* Out of memory, say: as if it had not been looked at. */
+	m->rules_missed = r < 0 && r != -EINVAL;
 	m->rules_looked = !m->rules_missed;
 	if (r == 0) {
 		m->self.rules_generation++;
 		monitor_tell(m, MONITOR_INFO, "%s: %zu rules in use",
 			     m->rules_path, m->rules->n_rules);
-	} else if (!m->rules_missed || m->rules_missed != missed) {
+	} else if (tells) {
 		monitor_tell(m, MONITOR_ERROR, "%s: not used%s", m->rules_path,
 			     m->rules
 				 ? "; the rules before it go on"

@@ -10,6 +10,7 @@
  */
 #include "rulefile.h"
 
+#include "bulk.h"
 #include "name.h"
 #include "rulefile-keys.h"
 #include "rulefile-exporter.h"
@@ -403,20 +404,20 @@ static int open_regular(const char *path, int *ret_fd)
 
 /*
  * Reads all of it, but for what is beyond the one byte more than is allowed: by
- * that the parser sees that it is too large. No more room is taken than such a
- * file needs: who frees a large block of malloc's makes it keep more of what is
- * freed later, in the whole program.
+ * that the parser sees that it is too large. Not into memory of malloc's: who
+ * frees a large block makes it keep more of what is freed later, in the whole
+ * program.
  */
-static int read_whole(int fd, char **buf, size_t *ret_n)
+static int read_whole(int fd, char **buf, size_t *cap, size_t *ret_n)
 {
 	const size_t most = YAMLTREE_BYTES_MAX + 1;
-	size_t cap = 0, n = 0;
+	size_t n = 0;
 	ssize_t got = 1;
 
 	while (got != 0 && n < most) {
-		if (array_reserve(buf, &cap, n + READ_SIZE, 1) < 0)
+		if (bulk_reserve(buf, cap, n + READ_SIZE, 1) < 0)
 			return -ENOMEM;
-		got = read(fd, *buf + n, MIN(cap, most) - n);
+		got = read(fd, *buf + n, MIN(*cap, most) - n);
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		n += got > 0 ? (size_t)got : 0;
@@ -425,18 +426,11 @@ static int read_whole(int fd, char **buf, size_t *ret_n)
 	return 0;
 }
 
-/* Will it stay so until somebody changes something there? */
-static bool is_of_file(int r)
-{
-	return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -EPERM ||
-	       r == -EISDIR || r == -ELOOP || r == -ENAMETOOLONG;
-}
-
 int rulefile_load(const char *path, struct diag *d, struct ruleset **ret)
 {
-	_cleanup_free_ char *buf = NULL;
 	_cleanup_close_ int fd = -1;
-	size_t n = 0;
+	size_t cap = 0, n = 0;
+	char *buf = NULL;
 	int r = open_regular(path, &fd);
 
 	if (r == -ENODEV) {
@@ -444,11 +438,13 @@ int rulefile_load(const char *path, struct diag *d, struct ruleset **ret)
 		return -EINVAL;
 	}
 	if (r == 0)
-		r = read_whole(fd, &buf, &n);
-	if (r < 0) {
+		r = read_whole(fd, &buf, &cap, &n);
+	if (r == 0) {
+		r = rulefile_parse((struct str){buf, n}, d, ret);
+	} else {
 		errno = -r;
 		diag_add(d, DIAG_ERROR, 0, 0, "%m");
-		return is_of_file(r) ? -EINVAL : r;
 	}
-	return rulefile_parse((struct str){buf, n}, d, ret);
+	bulk_free(&buf, &cap, 1);
+	return r;
 }

@@ -14,9 +14,10 @@
 #include "rule.h"
 
 /*
- * Reads a file of at most 1 MiB. Returns 0; -EINVAL with errors in d (an
- * unreadable file is one, too, with its errno in the text); or -ENOMEM or
- * another errno that says nothing of the file: later it may do.
+ * Reads a file of at most 1 MiB. Returns 0; -EINVAL if it will not do as long
+ * as it stays as it is; or another negative errno if it could not be read, or
+ * memory was out: then it may do later without having changed. Errors are in
+ * d, but for -ENOMEM while it was parsed.
  */
 int rulefile_load(const char *path, struct diag *d, struct ruleset **ret);
 

@@ -34,7 +34,7 @@ enum {
 	LANES_US = 300,	    /* are given to what is read aside */
 	SETTLE_MAX = 12,    /* ticks until all is known again */
 	BYTES = 4096,	    /* that a worker writes in a turn */
-	LOOK_AGAIN_S = 600, /* at the latest, see proctab.c */
+	LOOK_AGAIN_S = 600, /* at the latest, see proctab-gate.c */
 };
 
 struct value {
@@ -665,6 +665,36 @@ static void reloads(void)
 	    &(struct situation){"new rules", touch_rules, calm_down, 9});
 }
 
+/* It may be readable again without having changed, as by a new policy. */
+static void unreadable_rules(void)
+{
+	const char *id = "_self.gauge-rules_ok.value";
+	unsigned n_told = 0;
+
+	w = (struct world){.stride = 1};
+	if (!open_world()) {
+		tap_fail(__FILE__, __LINE__, "%s", strerror(errno));
+		close_world();
+		return;
+	}
+	tick(&w.before);
+	check(find(&w.before, id) && find(&w.before, id)->d == 1);
+	touch_rules();
+	w.n_events = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		fault_arm(FAULT_OPEN, 0, i % 2 ? EACCES : ENOENT);
+		tick(&w.failed);
+		fault_disarm();
+		check(find(&w.failed, id) && find(&w.failed, id)->d == 0);
+	}
+	for (unsigned i = 0; i < w.n_events; i++)
+		n_told += strstr(w.event[i].text, "not used") != NULL;
+	check_u64(n_told, 1);
+	tick(&w.after);
+	check(find(&w.after, id) && find(&w.after, id)->d == 1);
+	close_world();
+}
+
 /* --- The first tick --- */
 
 static void start_once(enum fault_call call, unsigned nth, int err, bool *hit)
@@ -742,6 +772,8 @@ static int all(void)
 	TEST("nor while one ends", deaths);
 	TEST("nor while one takes a new name", names);
 	TEST("nor while rules are read again", reloads);
+	TEST("a rule file that could not be read is tried again",
+	     unreadable_rules);
 	TEST("whatever fails at the start, it is made up for", starts);
 	return tap_done();
 }
