@@ -220,7 +220,10 @@ static int open_monitor(struct instance *in)
 	int r = monitor_open(&o, &in->monitor);
 
 	if (r < 0 && !in->told_unusable)
-		plugin_log(LOG_ERR, LOG_PREFIX "%s is unusable: %s",
+		plugin_log(LOG_ERR,
+			   procfs_is_transient(r)
+			       ? LOG_PREFIX "cannot begin to read %s yet: %s"
+			       : LOG_PREFIX "%s is unusable: %s",
 			   in->proc_path, strerror(-r));
 	in->told_unusable = r < 0;
 	return r;

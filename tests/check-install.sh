@@ -177,7 +177,7 @@ with_daemon() {
 	check --collectd "$work/collectd" --no-trial "$plugin"
 }
 point 'versions other than 5.7 to 5.12 are not taken for good' "$(
-	for version in 5.4.0 5.6.2.git 6.0.0 4.10.9; do
+	for version in 5.4.0 5.6.2.git 7.0.0 4.10.9; do
 		with_daemon "$version"
 		ends 1
 		says "collectd $version: the plugin needs 5.7 to 5.12"
@@ -187,7 +187,9 @@ point 'versions other than 5.7 to 5.12 are not taken for good' "$(
 		says "ok     collectd $version at "
 	done
 	with_daemon 5.13.0
-	says 'note   collectd 5.13.0 is later than any')"
+	says 'note   collectd 5.13.0 is later than any'
+	with_daemon 6.0.0
+	says 'note   collectd 6.0.0 is later than any')"
 point 'no collectd is in the way' "$(
 	check --collectd "$work/none" "$plugin"
 	ends 1

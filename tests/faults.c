@@ -2,8 +2,9 @@
 /*
  * See faults.h. With FAULTS_PRELOAD it is the library: PROCTALLY_FAULTS names
  * a file of two lines, of CONTROL_LINE bytes each. Whoever tests writes into
- * the first which calls are to fail: each n-th, or none with 0. Into the second
- * the library writes how many failed.
+ * the first which calls are to fail: "0", none; "7", each seventh; "1 ENOMEM",
+ * each of those that may fail so. Into the second the library writes how many
+ * failed.
  */
 #include "faults.h"
 
@@ -88,10 +89,13 @@ static int fate(enum fault_call call, const void *caller);
 
 #ifdef FAULTS_PRELOAD
 
-/* Each call goes to the next library's; looked up at once, before threads. */
+/*
+ * Each call goes to the next library's. All are looked up before any is made,
+ * and before there are threads.
+ */
 #define DEFINE(ret, name, params)                                              \
 	static __typeof__(ret(*) params) real_##name;                          \
-	__attribute__((constructor)) static void find_##name(void)             \
+	__attribute__((constructor(LOOK_UP))) static void find_##name(void)    \
 	{                                                                      \
 		*(void **)&real_##name = dlsym(RTLD_NEXT, #name);              \
 	}                                                                      \
@@ -102,6 +106,9 @@ static int fate(enum fault_call call, const void *caller);
 enum {
 	CONTROL_LINE = 32,
 };
+
+/* Of constructors; those without a number come later. */
+#define LOOK_UP 101
 
 static char *control;
 static atomic_uint n_calls, n_failed, n_kind[FAULT_N];
@@ -128,18 +135,34 @@ static bool is_of_plugin(const void *caller)
 	       strstr(info.dli_fname, "/proctally.so");
 }
 
+/* One after the other, or the one that is wanted; 0 if it does not fail so. */
+static int next_err(enum fault_call call, const char *wanted)
+{
+	unsigned n = 0;
+
+	for (; n < ERRS_MAX && kinds[call].err[n]; n++)
+		if (strcmp(fault_err_name(kinds[call].err[n]), wanted) == 0)
+			return kinds[call].err[n];
+	return *wanted ? 0 : kinds[call].err[n_kind[call]++ % n];
+}
+
 static int fate(enum fault_call call, const void *caller)
 {
-	unsigned every = control ? (unsigned)atoi(control) : 0, n_errs = 0;
+	char wanted[CONTROL_LINE] = "";
+	unsigned every = 0;
+	int err;
 
+	if (control)
+		sscanf(control, "%u %31[A-Z]", &every, wanted);
 	if (!every || !is_of_plugin(caller) || ++n_calls % every)
 		return 0;
-	while (n_errs < ERRS_MAX && kinds[call].err[n_errs])
-		n_errs++;
-	snprintf(control + CONTROL_LINE, CONTROL_LINE, "%-*u", CONTROL_LINE - 2,
+	err = next_err(call, wanted);
+	if (err == 0)
+		return 0;
+	snprintf(control + CONTROL_LINE, CONTROL_LINE, "%-*u", CONTROL_LINE - 1,
 		 ++n_failed);
 	control[2 * CONTROL_LINE - 1] = '\n';
-	return kinds[call].err[n_kind[call]++ % n_errs];
+	return err;
 }
 
 #else
@@ -339,13 +362,13 @@ DEFINE(int, faccessat, (int dir, const char *path, int mode, int flags))
 
 DEFINE(long, syscall, (long n, ...))
 {
-	long arg[6] = {0};
-	unsigned n_args = n == SYS_clock_gettime ? 2 : n == SYS_kcmp ? 5 : 4;
+	long arg[6];
 	va_list ap;
 	int err = 0;
 
+	/* As in the C library: where there are fewer, nobody looks at these. */
 	va_start(ap, n);
-	for (unsigned i = 0; i < n_args; i++)
+	for (unsigned i = 0; i < 6; i++)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
 	if (n == SYS_clock_gettime)
@@ -438,8 +461,32 @@ DEFINE(int, pthread_cond_timedwait,
 	return REAL(pthread_cond_timedwait)(cond, mutex, until);
 }
 
-/* --- Memory; what looks up symbols may ask for some itself --- */
+/* --- Memory --- */
 
+DEFINE(void *, mmap64,
+       (void *at, size_t n, int prot, int flags, int fd, off_t offset))
+{
+	int err = FATE(FAULT_MEMORY);
+
+	if (err) {
+		fail(err);
+		return MAP_FAILED;
+	}
+	return REAL(mmap64)(at, n, prot, flags, fd, offset);
+}
+
+DEFINE(void *, mremap, (void *at, size_t old_n, size_t n, int flags, ...))
+{
+	int err = FATE(FAULT_MEMORY);
+
+	if (err) {
+		fail(err);
+		return MAP_FAILED;
+	}
+	return REAL(mremap)(at, old_n, n, flags);
+}
+
+/* What looks up symbols may ask for some of this itself. */
 #ifndef FAULTS_PRELOAD
 
 #define MEMORY(name, params, args)                                             \

@@ -4,9 +4,9 @@
 # The plugin in a real collectd while calls that it makes fail, each n-th of
 # them with one errno after the other (see faults.h): the daemon goes on, its
 # other plugins notice nothing, no counter steps back, the log stays short, and
-# as soon as the calls succeed again all values are right. What each value has to
-# be meanwhile hostile.t tests, which lets every call fail in its turn, but has
-# no daemon around it.
+# as soon as the calls succeed again all values are right. What each value has
+# to be meanwhile hostile.t tests, which lets every call fail in its turn, but
+# has no daemon around it.
 set -eu
 
 # shellcheck source=tests/daemontest.sh
@@ -35,7 +35,8 @@ fi
 
 control=$work/control
 printf '%-31s\n%-31s\n' 0 0 >"$control"
-# fail_each N: from now on each n-th call fails; with 0 none.
+# fail_each N | "N ERRNO": from now on each n-th call fails, or of these those
+# that may fail so; with 0 none.
 fail_each() {
 	printf '%-31s\n' "$1" | dd of="$control" conv=notrunc status=none
 }
@@ -130,20 +131,42 @@ for each in 31 7 3 1; do
 		goes_on idle memory-pss
 		was=$(group_cpu) cpu=$(burner_cpu)
 		burn
-		await 10 has_all ||
-			echo "the group has $(($(group_cpu) - was)) us more, its process $(($(burner_cpu) - cpu))")"
+		await 10 has_all || {
+			echo "the group has $(($(group_cpu) - was)) us more,"
+			echo "its process $(($(burner_cpu) - cpu))"
+		})"
 done
 
+# What the host is short of says nothing of /proc: collectd would ask later and
+# later, and not for each interval.
+n_said=$(log_times 0 'Will suspend')
+for err in ENOMEM EMFILE; do
+	before=$(n_failed)
+	fail_each "1 $err"
+	bother 4
+	fail_each 0
+	point "with $err for each call that may say so collectd goes on asking" "$(
+		failed=$(($(n_failed) - before))
+		[ "$failed" -ge 3 ] || echo "only $failed calls failed"
+		[ "$(log_times 0 'Will suspend')" = "$n_said" ] ||
+			grep 'Will suspend' "$dir/log" | tail -n 3
+		await 75 is idle ps_count 1 3 || true
+		want idle ps_count 1 3
+		goes_on burn ps_cputime)"
+done
+
+counters='ps_cputime|ps_pagefaults|octets|disk_ops|contextswitch|total_'
 point 'no counter stepped back, and no value is negative' "$(
 	find "$dir/data/localhost" -path '*/proctally-*' -type f |
 		while read -r file; do
-			awk -F, -v file="${file##*/localhost/}" '
+			awk -F, -v file="${file##*/localhost/}" \
+				-v counters="$counters" '
 			/^epoch/ { next }
 			{
 				for (i = 2; i <= NF; i++) {
 					if ($i < 0 && file !~ /residual/)
 						print file ": " $0
-					if (file !~ /ps_cputime|ps_pagefaults|octets|disk_ops|contextswitch|total_/)
+					if (file !~ counters)
 						continue
 					if ($i != "nan" && $i + 0 < last[i])
 						print file ": " $0 " after " last[i]
