@@ -110,20 +110,21 @@ point 'the CPU time of a process that started meanwhile is there, whole' "$(
 	want burn total_operations-starts 1 1
 	want burn ps_state-stopped 1 1)"
 
-# Where there are exit records the fractions of its ticks come, too.
+# Where there are exit records the fractions of its ticks come, too: less than
+# one for each value, and what the end itself takes.
 has_kept() {
 	user=$(value burn ps_cputime 1) syst=$(value burn ps_cputime 2)
 	[ "$((${user:-0} + ${syst:-0}))" -ge "$burnt" ] &&
-		[ "$((${user:-0} + ${syst:-0}))" -le "$((burnt + 20000))" ]
+		[ "$((${user:-0} + ${syst:-0}))" -le "$((burnt + 30000))" ]
 }
 
 kill -KILL "$burner"
 wait "$burner" 2>/dev/null || true
 point 'when it ends its group keeps what it used' "$(
 	want burn ps_count 1 0
-	has_kept || echo "no longer $burnt us"
+	has_kept || echo "$user + $syst us, and not $burnt"
 	goes_on burn ps_cputime
-	has_kept || echo "no longer $burnt us")"
+	has_kept || echo "$user + $syst us, and not $burnt")"
 
 # Only whole ticks: of the last one a part may be written.
 point 'values of a tick have one time, and no value comes twice' "$(
@@ -430,7 +431,10 @@ END
 			echo 'valgrind came to no end'
 		# Its records are separated by lines with nothing but its mark.
 		sed 's/^==[0-9]*== \{0,1\}//' "$work/valgrind/report" |
-			awk -v RS= '/plugin\/[a-z-]+\.c:[0-9]+|proctally\.so/')"
+			awk -v RS= '
+				# On a slow host a thread may be about to end.
+				/possibly lost/ && /allocate_stack/ { next }
+				/plugin\/[a-z-]+\.c:[0-9]+|proctally\.so/')"
 else
 	skip "$name" 'no valgrind'
 fi
