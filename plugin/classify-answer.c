@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads that go through the lane, and what comes of them.
+ * Reads that go through the lane, and what comes of them: command lines, and
+ * for others (pssread.c) an answer with nothing but its own room. It knows no
+ * rule.
+ *
+ * Invariant: an answer belongs to the lane from classifier_submit() until
+ * classifier_take(), and meanwhile to nobody else; nothing that its read needs
+ * can go away under it.
  */
 #include "classify-internal.h"
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rules want to know of a process, read when one asks for it.
+ * What the rules want to know of a process, read when one asks for it. It does
+ * not know which rule asks.
+ *
+ * Invariant: a source that was asked is in exactly one of the subject's `have`
+ * and `absent`, and its text stays until the next process.
  */
 #include "classify-internal.h"
 #include "cgroup.h"

@@ -4,6 +4,8 @@
  * process), classify-fetch.c (its texts), classify-answer.c (those that come
  * from the lane), classify-kin.c (who it comes from) and classify-pidfile.c;
  * and what explain.c goes through in the same steps. Nobody else includes it.
+ *
+ * Invariant: all that is asked between two classify_begin() is of one process.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of procfs.h: a process's fd directory and its exe link.
+ * Part of procfs.h: a process's fd directory and its exe link. Neither what
+ * the descriptors are of nor what is in the file is looked at.
  */
 #include "procfs-internal.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of procfs.h: the texts and descriptors of one process.
+ * Part of procfs.h: the texts and descriptors of one process. It does not know
+ * what the texts mean, but for who owns it.
+ *
+ * Invariant: each kept descriptor is counted in the budget, once.
  */
 #include "procfs-internal.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static const char *const file_names[PROCFS_N_FILES] = {
@@ -159,8 +161,7 @@ int procfs_read_path(struct procfs *fs, struct procfs_pid *p, pid_t tid,
 int procfs_read(struct procfs *fs, struct procfs_pid *p, enum procfs_file file,
 		struct str *ret)
 {
-	/* What a dead leader had its threads have; the rest is the process's.
-	 */
+	/* Threads have what a dead leader had; the rest is the process's. */
 	pid_t tid = file == PROCFS_STAT || file == PROCFS_IO ? 0 : p->live_tid;
 	int *kept = file < PROCFS_N_KEPT && !tid ? &p->fd[file] : NULL;
 	int *keep_in = kept && p->keep & PROCFS_KEEP(file) ? kept : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of procfs.h: the threads of a process.
+ * Part of procfs.h: the threads of a process, one after the other. None of
+ * their directories is kept.
  */
 #include "procfs-internal.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who ran, and who is to be looked at for another reason.
+ * Who ran, and who is to be looked at for another reason. It reads no file of
+ * a process but, in its turn, the cgroup, and does not know what is looked at.
+ *
+ * Invariant: whoever used CPU time since the last gate is due, or gone.
  */
 #include "proctab-internal.h"
 

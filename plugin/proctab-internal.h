@@ -3,6 +3,9 @@
  * What the parts of the process table share: proctab.c (who exists),
  * proctab-gate.c (who ran), proctab-left.c (who left), look.c (stat and
  * identity) and sample.c (the other files). Nobody else includes it.
+ *
+ * Invariant: a value of a process changes in proc_take() alone, which hands on
+ * by how much.
  */
 #pragma once
 
