@@ -3,8 +3,8 @@
  * What the rules want to know of a process, read when one asks for it. It does
  * not know which rule asks.
  *
- * Invariant: a source that was asked is in exactly one of the subject's `have`
- * and `absent`, and its text stays until the next process.
+ * Invariant: a source that was asked is in exactly one of the subject's `have`,
+ * `absent` and `pending`, and its text stays until the next process.
  */
 #include "classify-internal.h"
 #include "cgroup.h"

@@ -3,7 +3,8 @@
  * Who ran, and who is to be looked at for another reason. It reads no file of
  * a process but, in its turn, the cgroup, and does not know what is looked at.
  *
- * Invariant: whoever used CPU time since the last gate is due, or gone.
+ * Invariant: where clocks are asked, whoever used CPU time since the last gate
+ * is due, or gone.
  */
 #include "proctab-internal.h"
 

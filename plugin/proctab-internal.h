@@ -4,8 +4,8 @@
  * proctab-gate.c (who ran), proctab-left.c (who left), look.c (stat and
  * identity) and sample.c (the other files). Nobody else includes it.
  *
- * Invariant: a value of a process changes in proc_take() alone, which hands on
- * by how much.
+ * Invariant: a counter of a process grows in proc_take() alone, which hands on
+ * by how much, and never falls.
  */
 #pragma once
 

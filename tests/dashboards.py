@@ -64,7 +64,6 @@ class Store:
             f" AND time <= {self.end * 1000:.0f}ms",
         }
 
-
     def single(self, value, before):
         """Of a variable that has one value, behind that text."""
         return value

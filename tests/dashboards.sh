@@ -104,8 +104,14 @@ feed() {
 	"$python" - "$work/socket" <<'END'
 import socket, sys, time
 
-s = socket.socket(socket.AF_UNIX)
-s.connect(sys.argv[1])
+# The socket is there a moment before collectd listens.
+for _ in range(100):
+    try:
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(sys.argv[1])
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.1)
 
 def put(name, value):
     s.sendall(f"PUTVAL here/proctally-{name} interval=1"

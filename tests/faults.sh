@@ -103,18 +103,28 @@ bother() {
 	done
 }
 
+# suffer CALLS N: N seconds in which these calls fail.
+suffer() {
+	before=$(n_failed)
+	fail_each "$1"
+	bother "$2"
+	fail_each 0
+	failed=$(($(n_failed) - before))
+}
+
+some_failed() {
+	[ "$failed" -ge 3 ] || echo "only $failed calls failed"
+}
+
 n_uptimes() {
 	cat "$dir/data/localhost/uptime/"uptime-2* | grep -vc '^epoch'
 }
 
 for each in 31 7 3 1; do
-	before=$(n_failed) uptimes=$(n_uptimes)
-	fail_each "$each"
-	bother 8
-	fail_each 0
+	uptimes=$(n_uptimes)
+	suffer "$each" 8
 	point "where of $each calls one fails collectd goes on" "$(
-		failed=$(($(n_failed) - before))
-		[ "$failed" -ge 3 ] || echo "only $failed calls failed"
+		some_failed
 		uptimes=$(($(n_uptimes) - uptimes))
 		[ "$uptimes" -ge 6 ] ||
 			echo "of another plugin $uptimes values came in 8 s"
@@ -141,13 +151,9 @@ done
 # later, and not for each interval.
 n_said=$(log_times 0 'Will suspend')
 for err in ENOMEM EMFILE; do
-	before=$(n_failed)
-	fail_each "1 $err"
-	bother 4
-	fail_each 0
+	suffer "1 $err" 4
 	point "with $err for each call that may say so collectd goes on asking" "$(
-		failed=$(($(n_failed) - before))
-		[ "$failed" -ge 3 ] || echo "only $failed calls failed"
+		some_failed
 		[ "$(log_times 0 'Will suspend')" = "$n_said" ] ||
 			grep 'Will suspend' "$dir/log" | tail -n 3
 		await 75 is idle ps_count 1 3 || true
